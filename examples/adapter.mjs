@@ -1,6 +1,6 @@
 // One model, answering with and without a LoRA. node examples/adapter.mjs MODEL ADAPTER
 // An adapter is a GGUF file or a folder saved by PEFT; this creates one:
-//   ruvllm adapters train --model MODEL --data pairs.jsonl --output mine.gguf
+//   ruvllm train sft data.jsonl --model MODEL --output mine.gguf
 import { loadModel } from 'ruvllm';
 import { modelPath } from './default-model.mjs';
 

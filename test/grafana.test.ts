@@ -45,7 +45,8 @@ test('[TR5] every metric and label of the dashboard exists', async () => {
       expect(labels, `${title}: ${name}`).toBeDefined();
       const used = [...expr.matchAll(/by \(([^)]*)\)|[{,](\w+)=~?"/g)].flatMap(([, by, label]) => by?.split(', ') ?? [label!]); // prettier-ignore
       // Prometheus adds the instance.
-      for (const label of used) if (label !== 'instance') expect([...labels!, 'le'], `${title}: ${name}`).toContain(label);
+      for (const label of used)
+        if (label !== 'instance') expect([...labels!, 'le'], `${title}: ${name}`).toContain(label);
     }
   }
   for (const { query } of templating.list) {

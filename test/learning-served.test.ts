@@ -1,5 +1,5 @@
-// Learning as users see it: feedback over HTTP to a server process, `ruvllm feedback`, `learn` and `adapters train`.
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+// Learning as users see it: feedback over HTTP to a server process, `ruvllm feedback` and `learn`.
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -146,39 +146,5 @@ describe.skipIf(!canRun)('a learning server', () => {
     server = await start();
     expect((await ask('alice')).text).toBe(plain);
     await stop();
-  });
-});
-
-describe.skipIf(!canRun)('adapters train', () => {
-  test('[LE6] lowers the loss of unseen pairs and writes a LoRA that changes the answer', async () => {
-    const [data, out] = [join(folder, 'pairs.jsonl'), join(folder, 'mine.gguf')];
-    const names = ['zog', 'mip', 'tarn', 'bell', 'dorf', 'hut', 'lamp', 'pond', 'rock', 'sled'];
-    const pairs = names.map((name) => ({ prompt: `Once upon a time there was a ${name}. The ${name} was`, answer: ' purple.' })); // prettier-ignore
-    writeFileSync(data, pairs.map((one) => JSON.stringify(one)).join('\n'));
-    const options = ['--model', model, '--data', data, '--output', out, '--epochs', '6', '--learning-rate', '0.01'];
-    const report = (await json('adapters', 'train', ...options)) as { lossBefore: number; lossAfter: number };
-    expect(report).toMatchObject({ numTrained: 8, numHeldOut: 2, numSteps: 12 });
-    expect(report.lossAfter).toBeLessThan(report.lossBefore / 2);
-    const answer = async (...more: string[]): Promise<string> =>
-      (await json('run', model, PROMPT, '--temperature', '0', '--max-tokens', '4', ...more))['text'] as string;
-    expect(await answer('--adapter', out)).toContain('purple');
-    expect(await answer()).not.toContain('purple');
-  });
-
-  test('[LE7] reports bad lines, names and numbers before training', async () => {
-    const data = join(folder, 'bad.jsonl');
-    writeFileSync(data, '{"prompt": "a", "answer": "b"}\n{"prompt": "a", "answer": "b", "wieght": 1}\n');
-    const train = (...more: string[]) => run('adapters', 'train', '--model', model, ...more, '--json');
-    const out = ['--output', join(folder, 'no.gguf')];
-    expect(await train('--data', data, ...out)).toMatchObject({
-      status: 2,
-      stdout: expect.stringContaining('line 2') as string,
-    });
-    writeFileSync(data, '{"prompt": "a", "answer": "b"}\n');
-    expect((await train('--data', data, ...out)).stdout).toContain('1 distinct prompts');
-    expect((await train('--data', data, '--output', join(folder, 'no.bin'))).stdout).toContain('must end with .gguf');
-    expect((await train('--data', data, ...out, '--epochs', '0')).stdout).toContain('--epochs must be from 1');
-    expect((await train(...out)).stdout).toContain('requires --data');
-    expect(existsSync(join(folder, 'no.gguf'))).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
 import { createRandom } from '../../src/core/random.ts';
-import { bootstrap } from '../support/learn/bootstrap.ts';
+import { bootstrap } from '../../src/learning/evaluation/bootstrap.ts';
 import { hasRoutingSuite, readBanking } from '../support/learn/routing-data.ts';
 import { printTable } from '../support/report.ts';
 import { createFederationNode, exchange, type FederationNode, type RatedText } from './support/federation-node.ts';

@@ -61,8 +61,10 @@ export function buildHttpPage({ paths }) {
     lines.push(`## ${title}`, '');
     for (const { path, method, operation } of mine) {
       lines.push(`### ${method} ${path}`, '', `${operation.summary} Scope: \`${operation['x-scope']}\`.`, '');
-      const schema = operation.requestBody?.content['application/json'].schema;
-      if (schema !== undefined) lines.push(...fieldTable(schema));
+      for (const [type, { schema }] of Object.entries(operation.requestBody?.content ?? {})) {
+        if (type !== 'application/json') lines.push(`The body is \`${type}\`.`, '');
+        lines.push(...fieldTable(schema));
+      }
     }
   }
   return lines.join('\n');

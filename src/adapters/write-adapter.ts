@@ -1,4 +1,4 @@
-import { choiceOption, resolveOptions, stringOption } from '../core/options.ts';
+import { choiceOption, optional, resolveOptions, stringOption } from '../core/options.ts';
 import type { GgufToWrite, TensorToWrite } from '../gguf/index.ts';
 import { quantizeRow } from '../quant/index.ts';
 import { siteOf } from './target-shapes.ts';
@@ -9,6 +9,8 @@ export interface WriteAdapterOptions {
   name?: string;
   /** Storage of factors. Default `F32`, which is exact; `F16` halves the file. */
   type?: 'F32' | 'F16';
+  /** `ruvllm.training` of the file: how it was trained, as JSON. Default: none. */
+  training?: string | null;
 }
 
 /**
@@ -16,9 +18,10 @@ export interface WriteAdapterOptions {
  * remainder of a scale goes into B, and the file computes the same under another hash.
  */
 export function describeAdapterFile(adapter: Adapter, options?: WriteAdapterOptions): GgufToWrite {
-  const { name, type } = resolveOptions<Required<WriteAdapterOptions>>('adapter file', options, {
+  const { name, type, training } = resolveOptions<Required<WriteAdapterOptions>>('adapter file', options, {
     name: stringOption('adapter'),
     type: choiceOption('F32', ['F32', 'F16']),
+    training: optional(stringOption('')),
   });
   const alphas = new Set(adapter.factors.map(({ scale, rank }) => Math.fround(scale * rank)));
   // An alpha of 0 would be read as unscaled.
@@ -31,6 +34,7 @@ export function describeAdapterFile(adapter: Adapter, options?: WriteAdapterOpti
       { key: 'general.name', type: 'string', value: name },
       { key: 'adapter.type', type: 'string', value: 'lora' },
       { key: 'adapter.lora.alpha', type: 'f32', value: alpha },
+      ...(training === null ? [] : [{ key: 'ruvllm.training', type: 'string' as const, value: training }]),
     ],
     tensors: adapter.factors.flatMap((factor) => factorTensors(factor, alpha, type)),
   };

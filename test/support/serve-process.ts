@@ -75,7 +75,10 @@ export function createServeFolder(options: ServeFolderOptions): ServeFolder {
   const run = (...args: string[]) =>
     spawnSync(process.execPath, [command, ...args, '--json'], { env: environment, encoding: 'utf8' });
 
-  async function launch({ command: name = 'serve', prefix = [], onErrorOutput }: LaunchOptions, ...args: string[]): Promise<ServeProcess> {
+  async function launch(
+    { command: name = 'serve', prefix = [], onErrorOutput }: LaunchOptions,
+    ...args: string[]
+  ): Promise<ServeProcess> {
     const port = args.includes('--port') ? [] : ['--port', '0'];
     const line = [...prefix, process.execPath, command, name, ...args, ...port, '--json'];
     const child = spawn(line[0]!, line.slice(1), {

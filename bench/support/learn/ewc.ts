@@ -1,4 +1,4 @@
-import type { Regularizer } from '../../../src/learning/lora-training/train-lora.ts';
+import type { Regularizer, TrainingResult } from '../../../src/learning/lora-training/train-lora.ts';
 import type { TrainingExample, TrainingModel } from '../../../src/learning/lora-training/types.ts';
 import { importBuilt } from '../dist.ts';
 import type { LearnModel } from './learn-model.ts';
@@ -106,7 +106,7 @@ async function measureSeed(
     const curve = [afterA];
     let state = null;
     for (let i = 0; i < numLooks; i++) {
-      const run = await trainLora(training, taught.b, {
+      const run: TrainingResult = await trainLora(training, taught.b, {
         seed,
         learningRate,
         numEpochs: 1000,

@@ -17,7 +17,6 @@ import { askServer, readServer } from '../servers/ask-server.ts';
 import { openHub } from '../open-hub.ts';
 import { saveAdapter, TYPE_DESCRIPTION } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';
-import { TRAIN_FLAGS, trainAdapter } from './adapters-train.ts';
 
 const SERVER_FLAGS: readonly Flag[] = [
   { ...URL_FLAG, description: `${URL_FLAG.description}; default http://127.0.0.1:8080` },
@@ -31,16 +30,15 @@ const LOAD_ADAPTER_FLAGS = [
 const MERGE_FLAGS = defineFlags({
   [`--method <${Object.keys(MERGE_METHODS).join('|')}> method`]: 'merge: method; default linear',
   '--weight <x>...': 'merge: weight of each file, in order (repeatable); default 1',
-  '--rank <n> rank': 'merge or train: rank of the result; default: the highest rank of the files, or 4',
+  '--rank <n> rank': 'merge: rank of the result; default: the highest rank of the files',
   '--density <x> density': 'merge by ties or dare: kept fraction; default 0.5',
-  '--seed <n> seed': 'merge by dare: seed of dropped values, default 0; train: seed of the initialization, default 1',
+  '--seed <n> seed': 'merge by dare: seed of dropped values; default 0',
 });
 const FILE_FLAGS = defineFlags({
   ...MODEL_ROW,
-  '--type <F32|F16>': `merge, export or train: ${TYPE_DESCRIPTION}`,
-  '--name <name>': 'merge, export or train: name stored in the file',
+  '--type <F32|F16>': `merge or export: ${TYPE_DESCRIPTION}`,
+  '--name <name>': 'merge or export: name stored in the file',
 });
-const TRAIN_NAMES = ['--rank', '--seed'];
 
 interface ServedAdapter {
   readonly id: string;
@@ -69,7 +67,7 @@ const rowOf = ({ id, tenant, rank, num_matrices, size_bytes, content_hash }: Ser
   content_hash.slice(0, 12),
 ];
 
-/** Lists, loads and unloads adapters of a server; merges, exports and trains adapter files. */
+/** Lists, loads and unloads adapters of a server; merges and exports adapter files. */
 export const { flags, help, run } = actionCommand('adapters', {
   list: {
     args: '',
@@ -137,12 +135,6 @@ export const { flags, help, run } = actionCommand('adapters', {
     async run(context, [path, out]) {
       saveAdapter(context, out!, await readAdapter(path!, await readBase(context)), {});
     },
-  },
-  train: {
-    args: '',
-    description: 'train an adapter on pairs of prompt and answer; requires --model, --data and --output',
-    flags: [...FILE_FLAGS, ...MERGE_FLAGS.filter(({ name }) => TRAIN_NAMES.includes(name)), ...TRAIN_FLAGS],
-    run: trainAdapter,
   },
 });
 

@@ -18,7 +18,7 @@ import { CLIENT_FLAGS } from '../memory/client.ts';
 import { ifForbidden } from '../servers/ask-server.ts';
 import { TIME_ROWS } from '../memory/readers.ts';
 import { columnsOf, dateOf, oneLine, roundTo } from '../memory/show.ts';
-import { exportLines } from '../memory/transfer.ts';
+import { exportInput, exportLines } from '../memory/transfer.ts';
 import { conflictError } from '../usage-error.ts';
 import { readSeconds, type ValueReader } from '../values.ts';
 
@@ -179,7 +179,7 @@ const AUDIT_ACTIONS = {
   export: memoryClientAction({
     description: 'write the log as JSON lines in chain order, including archived entries',
     flags: defineFlags({ ...OUTPUT_ROW, '--vectors': 'include embeddings' }),
-    run: (client, context) => exportLines(client, context, 'audit.export', 'entries'),
+    run: (client, context) => exportLines(client, context, 'audit.export', 'entries', exportInput(context)),
   }),
 };
 

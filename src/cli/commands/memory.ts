@@ -25,7 +25,7 @@ import { kindOfPath } from '../memory/document-files.ts';
 import { INSPECT_ACTIONS } from '../memory/inspect-actions.ts';
 import { readCondition, readObject, TIME_ROWS } from '../memory/readers.ts';
 import { columnsOf, dateOf, kindName, oneLine } from '../memory/show.ts';
-import { exportLines, readBatches } from '../memory/transfer.ts';
+import { exportInput, exportLines, readBatches } from '../memory/transfer.ts';
 import { watchFolder } from '../memory/watch-folder.ts';
 import { readArgumentOrInput, readInput } from '../read-input.ts';
 import { conflictError, requiresError, usageError } from '../usage-error.ts';
@@ -304,7 +304,7 @@ const MEMORY_ACTIONS: Actions = {
       ...KINDS_ROW,
       '--vectors includeVectors': 'include embeddings; otherwise an import computes them again',
     }),
-    run: (client, context) => exportLines(client, context, 'memory.export', 'records'),
+    run: (client, context) => exportLines(client, context, 'memory.export', 'records', exportInput(context)),
   }),
   import: memoryClientAction({
     args: '[file]',

@@ -15,7 +15,7 @@ import { usageError } from '../usage-error.ts';
 const SETTING_FLAGS = defineFlags({
   '--rank <n> rank': 'embeddings: rank of the projection; default 32',
   '--epochs <n> numEpochs': 'embeddings: passes over the data, at most; default 30',
-  '--batch <n> batchSize': 'embeddings: pairs per step, which are negatives of each other; default 32',
+  '--batch-size <n> batchSize': 'embeddings: pairs per step, which are negatives of each other; default 32',
   '--learning-rate <x> learningRate': 'embeddings: learning rate; default 0.001',
   '--temperature <x> temperature': 'embeddings: divisor of cosines; default 0.05',
   '--seed <n> seed': 'embeddings: seed of split, initialization and control; default 1',

@@ -1,8 +1,11 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Actions } from '../actions.ts';
+import { defineFlags } from '../flags.ts';
+import { clientAction } from '../memory/action.ts';
+import { exportLines } from '../memory/transfer.ts';
 import { ifForbidden } from '../servers/ask-server.ts';
 import { columnsOf, dateOf, oneLine, roundTo } from '../memory/show.ts';
-import { learnAction } from './client.ts';
+import { LEARN_CLIENT, learnAction } from './client.ts';
 import { lineInput, modelInput, OF_ROW } from './model-input.ts';
 
 interface Version {
@@ -178,5 +181,10 @@ export const INSPECT_ACTIONS: Actions = {
       ]);
       output.table(['SIMILARITY', 'VERDICT', 'REQUESTS', 'CONFIDENCE', 'MODEL', 'TEXT'], rows);
     },
+  }),
+  data: clientAction(LEARN_CLIENT, {
+    description: 'write rated requests as JSON lines, a data set for ruvllm train',
+    flags: defineFlags({ '--output <file>': 'data: file to write; default stdout' }),
+    run: (client, context) => exportLines(client, context, 'learn.data', 'lines', modelInput(client, context)),
   }),
 };

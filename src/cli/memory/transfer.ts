@@ -15,17 +15,20 @@ const MAX_LINE_BYTES = 16 << 20;
 const MAX_BATCH_BYTES = 1 << 20;
 const MAX_BATCH_LINES = 200;
 
+/** Input of the exports of memory and audit log, from the flags. */
+export const exportInput = ({ values }: CommandContext): object => ({
+  includeVectors: values['--vectors'] === true,
+  ...(values['--kind'] ? { kinds: values['--kind'] } : {}),
+});
+
 /** Reads all pages of an operation and writes each item of `key` as a JSON line, to --output or stdout. */
 export async function exportLines(
   client: MemoryClient,
   { io, output, values }: CommandContext,
   operation: string,
   key: string,
+  input: object,
 ): Promise<void> {
-  const input = {
-    includeVectors: values['--vectors'] === true,
-    ...(values['--kind'] ? { kinds: values['--kind'] } : {}),
-  };
   const path = values['--output'] as string | undefined;
   // A failed export must not destroy the one before.
   const draft = path === undefined ? null : `${path}.${process.pid}-${randomBytes(8).toString('hex')}.tmp`;

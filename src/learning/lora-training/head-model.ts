@@ -4,6 +4,7 @@ import type { DecoderShape } from '../../models/types.ts';
 import { createAdaptedView } from '../micro-lora/adapted-view.ts';
 import { checkSample, logitGradient } from '../micro-lora/token-gradient.ts';
 import type { TokenSample } from '../micro-lora/types.ts';
+import { checkExample } from './check-example.ts';
 import { type ParameterLayout, checkLength, planLayout } from './parameter-layout.ts';
 import type { TrainingExample, TrainingModel } from './types.ts';
 
@@ -98,6 +99,7 @@ export function createHeadModel({ hiddenDim, vocabSize, rank, maxTokens }: HeadM
     layout,
     maxTokens,
     memory: { weightBytes: 0, activationBytes: 0 },
+    check: (example) => checkExample(example, { maxTokens, vocabSize }),
     async loss(parameters, example) {
       if (parameters !== null) checkLength('parameters', layout, parameters);
       const loss = lossOf(parameters ?? zero, example);

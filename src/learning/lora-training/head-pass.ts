@@ -3,6 +3,7 @@ import { addRmsNormBackward } from './backward-ops.ts';
 import { lowRankBackward } from './low-rank-backward.ts';
 import type { LayoutMatrix } from './parameter-layout.ts';
 import { drawLabel, exponentiate, type LogitPart, lossBackward, restOf, valueOf } from './token-loss.ts';
+import { passRow, type TokenObjective } from './token-objective.ts';
 import { HEAD_ROWS } from './training-buffers.ts';
 import { addLowRank, type TrainingStep } from './training-step.ts';
 import type { HeadPart } from './training-weights.ts';
@@ -16,6 +17,8 @@ export interface AnswerLabels {
   /** Null: no gradients. */
   readonly factor: number | null;
   readonly random: Random | null;
+  /** Replaces the loss of the labels; `factor` then only says whether there are gradients. */
+  readonly objective: TokenObjective | null;
 }
 
 /** Sums the loss over the labels; with a factor it also adds the gradient and writes that of the residual. */
@@ -52,7 +55,7 @@ export async function passHead(
 
 async function passRows(
   step: TrainingStep,
-  { labels, isRejected, factor, random }: AnswerLabels,
+  { labels, isRejected, factor, random, objective }: AnswerLabels,
   start: number,
   count: number,
   gradient: Float32Array | null,
@@ -78,6 +81,10 @@ async function passRows(
       count: numRows,
     }));
     const label = labels[start + row]!;
+    if (objective !== null) {
+      total += passRow(objective, logits, { index: start + row, label }, gradient !== null);
+      continue;
+    }
     const own = valueOf(logits, label);
     const softmax = exponentiate(logits);
     total += isRejected ? -Math.log(restOf(logits, label, softmax)) : softmax.logSumExp - own;

@@ -2,10 +2,9 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { instanceOption, integerOption, numberOption, optional, resolveOptions } from '../../core/options.ts';
 import { createRandom } from '../../core/random.ts';
 import { type AdamState, clipNorm, createAdamState, stepAdam } from './adam.ts';
-import { checkExample } from './check-example.ts';
 import { initialParameters } from './parameter-layout.ts';
 import { checkState, type TrainingState } from './training-state.ts';
-import type { TrainingExample, TrainingModel } from './types.ts';
+import type { Trainable } from './types.ts';
 
 /** Penalty on the parameters, such as EWC. */
 export interface Regularizer {
@@ -24,6 +23,8 @@ export interface TrainLoraOptions {
   readonly batchSize?: number;
   /** Default 1e-3. */
   readonly learningRate?: number;
+  /** Share of the learning rate by number of finished steps; default 1 for all. */
+  readonly schedule?: ((numSteps: number) => number) | null;
   /** Largest gradient norm of a step, with the penalty; default 1. */
   readonly maxGradientNorm?: number;
   /** Seed of the initial parameters and of the order of examples; default 1. */
@@ -64,9 +65,9 @@ const MAX_EXAMPLES = 2 ** 20;
  * Trains low-rank factors on examples in an order that depends on the seed alone. A gradient that is not finite throws `bad_gradient`. The
  * input is never changed.
  */
-export async function trainLora(
-  model: TrainingModel,
-  examples: readonly TrainingExample[],
+export async function trainLora<Item>(
+  model: Trainable<Item>,
+  examples: readonly Item[],
   given: TrainLoraOptions = {},
 ): Promise<TrainingResult> {
   const options = resolveTrainOptions(given);
@@ -114,7 +115,8 @@ export async function trainLora(
     if (!Number.isFinite(gradientNorm)) {
       throw new RuvLLMError('bad_gradient', `the gradient of step ${adam.numSteps} has the norm ${gradientNorm}`);
     }
-    stepAdam(parameters, done.gradient, adam, options);
+    const share = options.schedule?.(adam.numSteps) ?? 1;
+    stepAdam(parameters, done.gradient, adam, { learningRate: options.learningRate * share });
     options.constrain?.(parameters);
     losses.push(done.loss);
     options.onStep?.({ step: adam.numSteps, loss: done.loss, gradientNorm });
@@ -127,17 +129,19 @@ export async function trainLora(
 }
 
 /** The mean gradient of a batch; null if it had to stop, because half a batch would be another step. */
-async function addBatch(
-  model: TrainingModel,
+async function addBatch<Item>(
+  model: Trainable<Item>,
   parameters: Float32Array,
-  batch: readonly TrainingExample[],
+  batch: readonly Item[],
   mustStop: () => boolean,
 ): Promise<{ gradient: Float32Array; loss: number } | null> {
   const gradient = new Float32Array(parameters.length);
   let loss = 0;
+  if (mustStop()) return null;
+  await model.prepareBatch?.(parameters, batch);
   for (const example of batch) {
     if (mustStop()) return null;
-    const weight = Math.abs(example.weight ?? 1);
+    const weight = Math.abs((example as { readonly weight?: number }).weight ?? 1);
     if (weight > 0) loss += (weight * (await model.addGradient(parameters, example, gradient)).loss) / batch.length;
   }
   for (let i = 0; i < gradient.length; i++) gradient[i]! /= batch.length;
@@ -155,11 +159,11 @@ function shuffled(length: number, seed: number, epoch: number): number[] {
   return order;
 }
 
-function checkExamples({ maxTokens, shape }: TrainingModel, examples: readonly TrainingExample[]): void {
+function checkExamples<Item>(model: Trainable<Item>, examples: readonly Item[]): void {
   if (examples.length < 1 || examples.length > MAX_EXAMPLES) {
     throw new RuvLLMError('invalid_option', `${examples.length} examples: from 1 to ${MAX_EXAMPLES}`);
   }
-  for (const example of examples) checkExample(example, { maxTokens, vocabSize: shape.vocabSize });
+  for (const example of examples) model.check(example);
 }
 
 function resolveTrainOptions(given: TrainLoraOptions): Readonly<Required<TrainLoraOptions>> {
@@ -173,6 +177,7 @@ function resolveTrainOptions(given: TrainLoraOptions): Readonly<Required<TrainLo
     numEpochs: integerOption(3, 1, 1e6),
     batchSize: integerOption(4, 1, 4096),
     learningRate: numberOption(1e-3, 0, 1),
+    schedule: optional(instanceOption('a function', isFunction<(numSteps: number) => number>)),
     maxGradientNorm: numberOption(1, 1e-12, 1e12),
     seed: integerOption(1, 0, 2 ** 32),
     regularizer: optional(instanceOption('a regularizer', isObject<Regularizer>)),

@@ -153,7 +153,7 @@ function bindModel(
     parameters: Float32Array | null,
     example: TrainingExample,
     gradient: Float32Array | null,
-    { sampleLabels = null }: GradientOptions = {},
+    { sampleLabels = null, objective = null }: GradientOptions = {},
   ): Promise<ExampleLoss> {
     const { tokenIds, numPromptTokens, weight = 1 } = example;
     checkExample(example, { maxTokens, vocabSize: shape.vocabSize });
@@ -172,8 +172,10 @@ function bindModel(
       isRejected: weight < 0,
       factor: gradient === null ? null : factor,
       random: sampleLabels,
+      objective,
     };
-    const loss = (await passHead(step, answer, gradient)) / numTokens;
+    const total = await passHead(step, answer, gradient);
+    const loss = objective === null ? total / numTokens : total;
     if (!Number.isFinite(loss)) throw new RuvLLMError('bad_gradient', `the loss of an example is ${loss}`);
     if (gradient !== null) await passBackward(step, firstLayer, gradient);
     return { loss, numTokens };
@@ -193,7 +195,8 @@ function bindModel(
     layout,
     maxTokens,
     memory,
-    loss: (parameters, example) => alone(() => pass(parameters, example, null)),
+    check: (example) => checkExample(example, { maxTokens, vocabSize: shape.vocabSize }),
+    loss: (parameters, example, options) => alone(() => pass(parameters, example, null, options)),
     async addGradient(parameters, example, gradient, options) {
       checkLength('a gradient', layout, gradient);
       const added = new Float32Array(layout.numParameters);

@@ -45,7 +45,7 @@ export function boundPeers(
       .slice(-maxCount)
       .toReversed()
       .filter((one) => (weight += weightOf(one)) <= maxWeight);
-    return newest.length === 0 ? [] : [{ peer, examples: newest.reverse() }];
+    return newest.length === 0 ? [] : [{ peer, examples: newest.toReversed() }];
   });
 }
 

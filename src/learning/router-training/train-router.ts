@@ -282,7 +282,10 @@ function orderOf(candidates: readonly Candidate[]): number[] {
 }
 
 /** If requests named their candidate, its propensity is its share of those requests. */
-export function createPropensities(examples: readonly RatedRoute[], numCandidates: number): (one: RatedRoute) => number {
+export function createPropensities(
+  examples: readonly RatedRoute[],
+  numCandidates: number,
+): (one: RatedRoute) => number {
   const named = new Float64Array(numCandidates);
   for (const { candidate, propensity } of examples) if (propensity === null) named[candidate]! += 1;
   const total = named.reduce((sum, count) => sum + count, 0);

@@ -5,9 +5,12 @@ import { createRandom } from '../../core/random.ts';
 import { createSerialQueue } from '../../core/serial-queues.ts';
 import { createHeadModel } from '../lora-training/head-model.ts';
 import { type ParameterLayout, toFactors } from '../lora-training/parameter-layout.ts';
+import { recordLogps } from '../lora-training/token-objective.ts';
 import { trainLora } from '../lora-training/train-lora.ts';
 import type { TrainingModel } from '../lora-training/types.ts';
 import { orthonormal, removeDirections } from '../micro-lora/token-rows.ts';
+import { createObjective } from '../training/objectives.ts';
+import { rateShare } from '../training/schedule.ts';
 import type { AdapterPlan, LearningWork } from './types.ts';
 
 /** Opens a model for training. */
@@ -15,7 +18,7 @@ export type OpenTrainingModel = (plan: AdapterPlan) => Promise<TrainingModel>;
 
 export type AdapterWork = Pick<
   LearningWork,
-  'train' | 'cancel' | 'losses' | 'partOf' | 'fisher' | 'factorsOf' | 'release'
+  'train' | 'cancel' | 'losses' | 'logps' | 'partOf' | 'fisher' | 'layoutSize' | 'factorsOf' | 'release'
 >;
 
 const PAUSE_EVERY_MS = 20;
@@ -76,18 +79,22 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
     train: (job) =>
       queue(async () => {
         const model = await modelOf(job.plan);
+        const { schedule } = job;
         const {
           parameters,
           state,
           stoppedBy,
           losses: steps,
-        } = await trainLora(model, job.train, {
+        } = await trainLora(createObjective(model, job.objective ?? { kind: 'sft' }), job.train, {
           parameters: job.parameters,
           state: job.state,
           numEpochs: job.numEpochs,
           learningRate: job.learningRate,
           seed: job.seed,
           timeLimitMs: job.timeLimitMs,
+          ...(job.batchSize === undefined ? {} : { batchSize: job.batchSize }),
+          maxSteps: job.maxSteps ?? null,
+          schedule: schedule === undefined ? null : (numDone) => rateShare(schedule, numDone),
           constrain: createConstraint(model.layout, job.avoid),
           regularizer: job.tasks.length === 0 ? null : createEwc(model.layout.numParameters, job.tasks, job.lambda),
           signal: begin(),
@@ -108,6 +115,19 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
           losses.push((await model.loss(parameters, example)).loss);
         }
         return { losses, elapsedMs: now() - startMs };
+      }),
+    logps: (plan, examples, parameters) =>
+      queue(async () => {
+        const model = await modelOf(plan);
+        const pause = pauses(begin());
+        const all: Float64Array[] = [];
+        for (const example of examples) {
+          await pause();
+          const logps = new Float64Array(example.tokenIds.length - example.numPromptTokens);
+          await model.loss(parameters, example, { objective: recordLogps(logps) });
+          all.push(logps);
+        }
+        return all;
       }),
     partOf: (plan, from, to, share) =>
       queue(async () => {
@@ -138,6 +158,7 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
         }
         return { values: estimate.values(), numSamples: estimate.numSamples };
       }),
+    layoutSize: (plan) => queue(async () => (await layoutOf(plan)).numParameters),
     factorsOf: (plan, parameters) => queue(async () => toFactors(await layoutOf(plan), parameters)),
     async cancel() {
       running.abort();

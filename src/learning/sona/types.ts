@@ -8,6 +8,8 @@ import type { MicroLoraConfig, MicroLoraState, TokenSample, UpdateReport } from 
 import type { ClusterWork } from '../reasoning-bank/k-means.ts';
 import type { RerankJob, RerankOutcome } from '../rerank-training/train-rerank.ts';
 import type { LearnedVersion } from '../versions/version-log.ts';
+import type { ObjectiveItem, ObjectiveSpec } from '../training/objectives.ts';
+import type { Schedule } from '../training/schedule.ts';
 import type { RouterJob, RouterOutcome } from '../router-training/train-router.ts';
 
 /** Adapters in use. They are separate because no cached K or V depends on `instant`, which changes with every rating. */
@@ -99,9 +101,12 @@ export interface AdapterPlan {
   readonly head?: { readonly hiddenDim: number; readonly vocabSize: number };
 }
 
-export interface TrainJob {
+export interface TrainJob<Item = TrainingExample> {
   readonly plan: AdapterPlan;
-  readonly train: readonly TrainingExample[];
+  /** Default: the loss of the examples. */
+  readonly objective?: ObjectiveSpec;
+  /** Items of the objective. */
+  readonly train: readonly Item[];
   /** Parameters to start from; null: those of an untrained adapter. */
   readonly parameters: Float32Array | null;
   /** Finished tasks, and the strength λ of their penalty. */
@@ -115,6 +120,12 @@ export interface TrainJob {
   readonly numEpochs: number;
   readonly learningRate: number;
   readonly seed: number;
+  /** Examples per step; default 4. */
+  readonly batchSize?: number;
+  /** Default: no limit but the epochs. */
+  readonly maxSteps?: number;
+  /** Default: a constant learning rate. */
+  readonly schedule?: Schedule;
 }
 
 export interface TrainOutcome {
@@ -143,7 +154,7 @@ export interface LearningWork {
   instant(job: InstantJob): Promise<InstantOutcome>;
   /** Drops a micro adapter; the next step starts from the state of its job. */
   forgetInstant(key: string): Promise<void>;
-  train(job: TrainJob): Promise<TrainOutcome>;
+  train(job: TrainJob<ObjectiveItem>): Promise<TrainOutcome>;
   /** Stops running work at its next step: training returns its state, everything else throws `aborted`. */
   cancel(): Promise<void>;
   /** Losses with these parameters (null: the model as in its file), for as many examples as the limits allow. */
@@ -153,6 +164,12 @@ export interface LearningWork {
     parameters: Float32Array | null,
     limits: { readonly timeLimitMs: number; readonly minExamples: number } | null,
   ): Promise<MeasuredLosses>;
+  /** The log probability of each token of the answers. */
+  logps(
+    plan: AdapterPlan,
+    examples: readonly TrainingExample[],
+    parameters: Float32Array | null,
+  ): Promise<readonly Float64Array[]>;
   /** Parameters part of the way between two vectors (`from` null: an untrained adapter). */
   partOf(plan: AdapterPlan, from: Float32Array | null, to: Float32Array, share: number): Promise<Float32Array>;
   /** Fisher information of these examples; from fewer samples when the time is up. */
@@ -162,6 +179,8 @@ export interface LearningWork {
     parameters: Float32Array,
     limits: FisherOptions & { readonly numSamples: number; readonly timeLimitMs: number },
   ): Promise<FisherOutcome>;
+  /** Number of parameters of an adapter. */
+  layoutSize(plan: AdapterPlan): Promise<number>;
   factorsOf(plan: AdapterPlan, parameters: Float32Array): Promise<readonly LowRankFactors[]>;
   cluster: ClusterWork;
   /** Trains a router and compares it with the active one. */

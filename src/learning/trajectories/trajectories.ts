@@ -37,6 +37,12 @@ export interface TrajectoryQuery {
   readonly limit: number;
 }
 
+export interface TrajectoryPage {
+  readonly trajectories: readonly Trajectory[];
+  /** Null: last page. */
+  readonly next: string | null;
+}
+
 /** Requests that can be learned from, by request id; separate for each tenant. */
 export interface Trajectories {
   add(tenant: string, trajectory: NewTrajectory): Promise<void>;
@@ -48,6 +54,8 @@ export interface Trajectories {
   /** Stores what became of the feedback; `not_found` if the request was deleted. */
   conclude(tenant: string, requestId: string, outcome: FeedbackOutcome): Promise<void>;
   find(tenant: string, query: TrajectoryQuery): Promise<readonly Trajectory[]>;
+  /** One page of at most `limit`; `after` is `next` of the page before. */
+  page(tenant: string, query: TrajectoryQuery & { readonly after?: string }): Promise<TrajectoryPage>;
   markDistilled(tenant: string, requestIds: readonly string[]): Promise<void>;
   /** All of them: the bank starts over. */
   markUndistilled(tenant: string): Promise<void>;
@@ -107,23 +115,32 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
     let left = query.limit;
     let after: string | undefined;
     while (left > 0) {
-      const { records, next } = await store.find(tenant, {
-        kinds: ['trajectory'],
-        filter: {
-          fields: query.conditions ?? [],
-          ...(query.fromMs === undefined ? {} : { createdFromMs: query.fromMs }),
-          ...(query.toMs === undefined ? {} : { createdToMs: query.toMs }),
-        },
-        order: query.order ?? 'newest',
-        limit: Math.min(PAGE, left),
-        ...(after === undefined ? {} : { after }),
-      });
-      yield records.map(trajectoryFromRecord);
-      left -= records.length;
+      const limit = Math.min(PAGE, left);
+      const { trajectories, next } = await page(tenant, { ...query, limit, ...(after === undefined ? {} : { after }) });
+      yield trajectories;
+      left -= trajectories.length;
       if (next === null) return;
       after = next;
     }
   }
+
+  const page: Trajectories['page'] = async (
+    tenant,
+    { conditions = [], order = 'newest', fromMs, toMs, limit, after },
+  ) => {
+    const { records, next } = await store.find(tenant, {
+      kinds: ['trajectory'],
+      filter: {
+        fields: conditions,
+        ...(fromMs === undefined ? {} : { createdFromMs: fromMs }),
+        ...(toMs === undefined ? {} : { createdToMs: toMs }),
+      },
+      order,
+      limit,
+      ...(after === undefined ? {} : { after }),
+    });
+    return { trajectories: records.map(trajectoryFromRecord), next };
+  };
 
   const find: Trajectories['find'] = async (tenant, query) => {
     const matches: Trajectory[] = [];
@@ -204,6 +221,7 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
       await change(tenant, requestId, (one) => ({ ...one, outcome }));
     },
     find,
+    page,
     async markDistilled(tenant, requestIds) {
       for (const requestId of requestIds) {
         await change(tenant, requestId, (one) => ({ ...one, isDistilled: true })).catch((error: unknown) => {

@@ -52,11 +52,12 @@ describe('[B6] a process that dies while a batch runs', () => {
       const dying = await openBatchServer({ store: first.store, limits: { batchConcurrency: 2 } }).catch(() => null);
       const created = dying === null ? null : await dying.create(linesOf(NUM_LINES)).catch(() => null);
       const id = (created?.body as { id?: string } | undefined)?.id;
-      while (id !== undefined && !first.isDead()) {
+      const isRunning = async (): Promise<boolean> => {
+        if (id === undefined || first.isDead()) return false;
         const batch = await dying!.show(id).catch(() => null);
-        if (batch === null || batch.status === 'completed') break;
-        await settle();
-      }
+        return batch !== null && batch.status !== 'completed';
+      };
+      while (await isRunning()) await settle();
       const second = await openBatchServer({ store: disk });
       const { data } = (await second.call('GET', '/v1/batches')).body as { data: { id: string }[] };
       // An acknowledged batch is never lost; one whose answer was lost may exist.

@@ -83,7 +83,11 @@ describe('[B2] a batch', () => {
       expect(audited.filter((entry) => entry.includes(response.request_id as string)).length).toBe(1);
     }
     const files = (await call('GET', '/v1/files?purpose=batch_output')).body.data as { id: string; bytes: number }[];
-    for (const [id, found] of [[batch.output_file_id, good], [batch.error_file_id, bad]] as const) { // prettier-ignore
+    for (const [id, found] of [
+      [batch.output_file_id, good],
+      [batch.error_file_id, bad],
+    ] as const) {
+      // prettier-ignore
       expect(files.find((file) => file.id === id)!.bytes).toBe(new TextEncoder().encode(toJsonl(found)).length);
     }
     const list = (await call('GET', '/v1/batches')).body;
@@ -256,7 +260,11 @@ describe('[B5] a batch that does not run to its end', () => {
     await settle();
     expect((await until(first.id, () => true)).status).toBe('in_progress');
     clock.advance(1);
-    for (const [id, count] of [[first.id, 3], [second.id, 2]] as const) { // prettier-ignore
+    for (const [id, count] of [
+      [first.id, 3],
+      [second.id, 2],
+    ] as const) {
+      // prettier-ignore
       const batch = await until(id);
       expect(batch).toMatchObject({ status: 'expired', request_counts: { total: count, completed: 0, failed: count } });
       const codes = (await results(batch.error_file_id)).map(({ error }) => error.code as string);

@@ -27,10 +27,7 @@ export interface Batches {
   close(): Promise<void>;
 }
 
-export type NewBatch = Pick<
-  Batch,
-  'endpoint' | 'inputFileId' | 'keyId' | 'scopes' | 'metadata' | 'retentionMs'
->;
+export type NewBatch = Pick<Batch, 'endpoint' | 'inputFileId' | 'keyId' | 'scopes' | 'metadata' | 'retentionMs'>;
 
 interface BatchesContext {
   readonly memory: Pick<Memory, 'stored' | 'batches' | 'watch' | 'erasure'>;

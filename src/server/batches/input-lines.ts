@@ -3,12 +3,7 @@ import { isObject } from '../wire/fields.ts';
 import type { LineError } from './types.ts';
 
 /** Paths that lines of a batch file may call. */
-export const BATCH_ENDPOINTS = [
-  '/v1/chat/completions',
-  '/v1/completions',
-  '/v1/embeddings',
-  '/v1/responses',
-] as const;
+export const BATCH_ENDPOINTS = ['/v1/chat/completions', '/v1/completions', '/v1/embeddings', '/v1/responses'] as const;
 
 /** A line that can be sent to the batch's endpoint. */
 export interface InputLine {

@@ -42,7 +42,7 @@ interface RunLineContext {
 export async function runLine(line: InputLine, context: RunLineContext): Promise<LineOutcome | null> {
   const { send, clock, caller, endpoint, signal } = context;
   const body = JSON.stringify(line.body);
-  for (let numTries = 1; ; ) {
+  for (let numTries = 1; ;) {
     let failure: Failure | null = null;
     const onFailure = (reason: Failure): void => void (failure = reason);
     const response = await send(endpoint, body, caller, { signal, onFailure });

@@ -2,14 +2,7 @@ import type { KeyScope } from '../keys/key-store.ts';
 import type { Metadata } from '../stored/types.ts';
 
 export type BatchStatus =
-  | 'validating'
-  | 'failed'
-  | 'in_progress'
-  | 'finalizing'
-  | 'completed'
-  | 'expired'
-  | 'cancelling'
-  | 'cancelled';
+  'validating' | 'failed' | 'in_progress' | 'finalizing' | 'completed' | 'expired' | 'cancelling' | 'cancelled';
 
 /** Why a line of the input file cannot be a request. */
 export interface LineError {

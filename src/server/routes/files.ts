@@ -142,7 +142,11 @@ export const fileRoutes: readonly Route[] = [
       const batches = batchesOf(exchange);
       const reader = (await batches.list(tenant)).find((batch) => isOpen(batch) && batch.inputFileId === file.id);
       if (reader !== undefined) {
-        throw refusal(409, 'in_use', `the file is the input of ${reader.id}, which is ${reader.status}; cancel it first`);
+        throw refusal(
+          409,
+          'in_use',
+          `the file is the input of ${reader.id}, which is ${reader.status}; cancel it first`,
+        );
       }
       await batches.files.delete(tenant, file);
       return json({ id: file.id, object: 'file', deleted: true });

@@ -11,6 +11,7 @@ const MAY: Readonly<Record<string, string>> = {
   '/v1/feedback': '-ia',
   '/admin/learning/feedback': '-ia',
   '/admin/learning/lessons': 'ria',
+  '/admin/learning/data': 'ria',
   '/admin/learning/series': 'ria',
   '/admin/learning/receipt': 'ria',
   '/admin/learning/status': 'ria',

@@ -413,6 +413,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   'POST /admin/learning/health': { body: {}, status: 200, owned: 'any tenant' },
   'POST /admin/learning/patterns': { body: { text: 'cards' }, status: 200, owned: 'nothing' },
   'POST /admin/learning/lessons': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/learning/data': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/learning/series': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/learning/run': { body: { waitMs: 50_000 }, status: 200, owned: 'any tenant' },
   'POST /admin/learning/cancel': { body: {}, status: 404, owned: 'any tenant' },

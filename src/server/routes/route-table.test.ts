@@ -186,7 +186,19 @@ async function makeObjects(): Promise<Objects> {
     content: 'about cards',
   });
   const requestId = response.headers.get('x-request-id')!;
-  return { requestId, responseId, conversationId, itemId, chatId, fileId, batchId, dashboardChatId, recordId, documentId, sessionId };
+  return {
+    requestId,
+    responseId,
+    conversationId,
+    itemId,
+    chatId,
+    fileId,
+    batchId,
+    dashboardChatId,
+    recordId,
+    documentId,
+    sessionId,
+  };
 }
 
 /** A file of alice and a batch of it that has ended. */

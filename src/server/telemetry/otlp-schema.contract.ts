@@ -8,12 +8,15 @@ const uint64: Check = (value, path) =>
 const int64: Check = (value, path) =>
   typeof value === 'string' && /^-?\d{1,19}$/.test(value) ? [] : [`${path}: no 64-bit integer as text`];
 const text: Check = (value, path) => (typeof value === 'string' ? [] : [`${path}: no text`]);
-const double: Check = (value, path) => (typeof value === 'number' && Number.isFinite(value) ? [] : [`${path}: no number`]);
+const double: Check = (value, path) =>
+  typeof value === 'number' && Number.isFinite(value) ? [] : [`${path}: no number`];
 const bool: Check = (value, path) => (typeof value === 'boolean' ? [] : [`${path}: no boolean`]);
 const hex =
   (length: number): Check =>
   (value, path) =>
-    typeof value === 'string' && new RegExp(`^[0-9a-f]{${length}}$`).test(value) && !/^0+$/.test(value) ? [] : [`${path}: no id`];
+    typeof value === 'string' && new RegExp(`^[0-9a-f]{${length}}$`).test(value) && !/^0+$/.test(value)
+      ? []
+      : [`${path}: no id`];
 const between =
   (min: number, max: number): Check =>
   (value, path) =>
@@ -31,7 +34,9 @@ const message =
     const given = Object.keys(value);
     const violations = given.flatMap((key) => {
       const check = all[key] ?? all[`${key}!`];
-      return check === undefined ? [`${path}: unknown field ${key}`] : check((value as Record<string, unknown>)[key], `${path}.${key}`);
+      return check === undefined
+        ? [`${path}: unknown field ${key}`]
+        : check((value as Record<string, unknown>)[key], `${path}.${key}`);
     });
     const missing = Object.keys(all).filter((key) => key.endsWith('!') && !given.includes(key.slice(0, -1)));
     violations.push(...missing.map((key) => `${path}: ${key.slice(0, -1)} is missing`));

@@ -42,7 +42,9 @@ async function openCollector(answers: number[] = []) {
   const spans = (): any[] =>
     received
       .filter(({ path }) => path === '/v1/traces')
-      .flatMap(({ body }) => body.resourceSpans.flatMap((one: any) => one.scopeSpans.flatMap((scope: any) => scope.spans)));
+      .flatMap(({ body }) =>
+        body.resourceSpans.flatMap((one: any) => one.scopeSpans.flatMap((scope: any) => scope.spans)),
+      );
   return { url, received, violations, spans };
 }
 
@@ -71,7 +73,10 @@ describe('[TR2] spans by OTLP', () => {
   test('continue the trace of the client, with the names for generative AI and without words', async () => {
     const { url, spans, violations, received } = await openCollector();
     const { server, ask } = await openServer(url, { OTEL_SERVICE_NAME: 'mine', OTEL_EXPORTER_OTLP_HEADERS: 'x-token=a%20b', OTEL_METRICS_EXPORTER: 'none' }); // prettier-ignore
-    const answer = await ask({ traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: 'a=b' }, { seed: 1, temperature: 0.5 });
+    const answer = await ask(
+      { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: 'a=b' },
+      { seed: 1, temperature: 0.5 },
+    );
     await answer.text();
     await (await ask()).text();
     await ask({ traceparent: `00-${TRACE}-${PARENT}-00` }); // its client does not sample it
@@ -135,7 +140,10 @@ describe('[TR3] the exporter', () => {
     for (let i = 0; i < 2 * MAX_QUEUE + 512; i++) exporter.add(span(String(i)));
     // 512 are on their way, the queue is full.
     expect(exporter.numDropped).toBe(MAX_QUEUE);
-    await until(() => exporter.numDropped === 2 * MAX_QUEUE + 512, () => clock.advance(10_000));
+    await until(
+      () => exporter.numDropped === 2 * MAX_QUEUE + 512,
+      () => clock.advance(10_000),
+    );
     expect([exporter.numExported, reports.length]).toEqual([0, 1]);
     expect(reports[0]).toContain('127.0.0.1:1');
   });
@@ -145,10 +153,16 @@ describe('[TR3] the exporter', () => {
     const { exporter, clock } = open(url);
     exporter.add(span('later'));
     clock.advance(5000);
-    await until(() => exporter.numExported === 1, () => clock.advance(1000));
+    await until(
+      () => exporter.numExported === 1,
+      () => clock.advance(1000),
+    );
     exporter.add(span('refused'));
     clock.advance(5000);
-    await until(() => exporter.numDropped === 1, () => clock.advance(1000));
+    await until(
+      () => exporter.numDropped === 1,
+      () => clock.advance(1000),
+    );
     expect([received.length, spans().map(({ name }) => name)]).toEqual([4, ['later', 'later', 'later', 'refused']]);
   });
 

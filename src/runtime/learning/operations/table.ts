@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { LearningOperation } from './define.ts';
+import { dataOperation } from './data-operation.ts';
 import { federationOperations } from './federation-operations.ts';
 import { feedbackOperation, receiptOperation } from './give-feedback.ts';
 import { lessonsOperation } from './lessons-operation.ts';
@@ -14,6 +15,7 @@ export const LEARNING_OPERATIONS: readonly LearningOperation[] = [
   receiptOperation,
   ...statusOperations,
   lessonsOperation,
+  dataOperation,
   seriesOperation,
   ...runOperations,
   ...versionOperations,

@@ -16,7 +16,12 @@ export const createBatchSchema = schemaOf(FIELDS);
 
 /** Reads the body of `POST /v1/batches`. */
 export function readCreateBatch(body: unknown) {
-  const { input_file_id: inputFileId, endpoint, metadata, output_expires_after: retentionMs } = readFields(body, FIELDS);
+  const {
+    input_file_id: inputFileId,
+    endpoint,
+    metadata,
+    output_expires_after: retentionMs,
+  } = readFields(body, FIELDS);
   return { inputFileId, endpoint, metadata: metadata ?? {}, retentionMs };
 }
 

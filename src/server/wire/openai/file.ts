@@ -53,7 +53,10 @@ export async function readUpload(form: FormData): Promise<Upload> {
     // With its byte order mark, so that the content is the same when it is read.
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
-    throw refusal(400, 'invalid_file', `the file of ${bytes.length} bytes is not UTF-8`, { param: 'file', cause: error });
+    throw refusal(400, 'invalid_file', `the file of ${bytes.length} bytes is not UTF-8`, {
+      param: 'file',
+      cause: error,
+    });
   }
   const [anchor, seconds] = [form.get('expires_after[anchor]'), form.get('expires_after[seconds]')];
   const hasExpiry = anchor !== null || seconds !== null;

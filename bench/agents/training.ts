@@ -1,0 +1,21 @@
+// Training tools on stories15M: forgetting of self-distillation and SFT at the same loss on the topic, DPO with true and shuffled labels,
+// GRPO with true and shuffled rewards. Prompts of every figure are held out.
+import { existsSync } from 'node:fs';
+import { printTable } from '../support/report.ts';
+import { measureForgetting } from './support/training-forgetting.ts';
+import { measureGrpo } from './support/training-grpo.ts';
+import { measurePreference } from './support/training-preference.ts';
+
+const MODEL = '../shared/models/stories15M-q8_0.gguf';
+
+export async function measure({ isDevelopment = false } = {}): Promise<Record<string, number>> {
+  if (!existsSync(MODEL)) {
+    console.error(`no training: ${MODEL} is missing`);
+    return {};
+  }
+  const forgetting = await measureForgetting(MODEL, isDevelopment);
+  const preference = await measurePreference(MODEL);
+  const grpo = await measureGrpo(MODEL, isDevelopment);
+  printTable([['training', 'value'], ...[forgetting, preference, grpo].flatMap((figures) => Object.entries(figures).map(([name, value]) => [name, value.toFixed(4)]))]); // prettier-ignore
+  return { ...forgetting, ...preference, ...grpo };
+}
