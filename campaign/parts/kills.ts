@@ -121,7 +121,6 @@ export const kills: Part = {
         checked: found.numChecked,
         acked_lost: found.lost.length,
         wrong_data: found.wrong.length,
-        stored_responses_lost: found.numResponsesLost,
         restart_ms: percentileOf(tally.restartMs, 0.5),
         restart_p90_ms: percentileOf(tally.restartMs, 0.9),
         refusals: JSON.stringify(Object.fromEntries(tally.refusals)),

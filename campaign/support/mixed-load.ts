@@ -129,8 +129,8 @@ const respond: Work = async (context, tenant, token) => {
   const { url, site, oracle, nextNumber } = context;
   const text = `input ${nextNumber()}`;
   const body = { model: site.modelName, input: text, max_output_tokens: 3, store: true };
-  const { status, body: answer } = await ask(url, '/v1/responses', { token, body });
-  if (status === 200) oracle.responses.set(answer['id'] as string, { tenant, text });
+  const answer = await write(context, 'respond', ask(url, '/v1/responses', { token, body }));
+  if (answer?.body['store'] === true) oracle.responses.set(answer.body['id'] as string, { tenant, text });
 };
 
 const saveChat: Work = async (context, tenant, token) => {

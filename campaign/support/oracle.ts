@@ -54,7 +54,6 @@ export interface Oracle {
   readonly conversations: Map<string, Conversation>;
   /** Conversations of the API: on disk before the reply. */
   readonly items: Map<string, StoredText>;
-  /** Stored responses, which are written a moment after the reply. */
   readonly responses: Map<string, StoredText>;
   /** Titles. */
   readonly chats: Map<string, Chat>;

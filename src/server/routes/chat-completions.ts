@@ -5,7 +5,7 @@ import { pacedResponse } from '../paced-response.ts';
 import { withModel } from '../resolve-model.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
-import { storeLater } from '../stored/find-stored.ts';
+import { storeAnswer } from '../stored/find-stored.ts';
 import { type ChatRequest, chatRequestSchema, readChatRequest } from '../wire/openai/chat-request.ts';
 import { type AnswerHead, collectChat, createChatCollector } from '../wire/openai/chat-response.ts';
 import { writeChatStream } from '../wire/openai/chat-stream.ts';
@@ -30,7 +30,7 @@ export const chatCompletions: Route = {
     const running = await services.pipeline.start(await withModel(generation, exchange), caller);
     const head = answerHead('chatcmpl', caller, services, running);
     const options = { numChoices: generation.numChoices, tokenizer: running.tokenizer, hasUsageChunk, isOlderForm };
-    const store = (body: object): void => storeChat(exchange, request, running, head, body);
+    const store = (body: object): Promise<void> => storeChat(exchange, request, running, head, body);
     if (!isStream) {
       const answer = await collectChat(running.events, options);
       const onEnd = (): void => {};
@@ -42,7 +42,7 @@ export const chatCompletions: Route = {
           pacedResponse(answer.writePieces(head), { contentType, clock, signal: caller.signal, onEnd }),
         );
       const body = answer.write(head);
-      store(body);
+      await store(body);
       return withOrigin(running, json(body));
     }
     const events = request.isStored ? collectEvents(running.events, options, (end) => store(end.write(head))) : running.events; // prettier-ignore
@@ -60,13 +60,13 @@ export const chatCompletions: Route = {
 };
 
 /** Stores a completion if its request asks for it. */
-function storeChat(
+async function storeChat(
   exchange: Exchange,
   { isStored, metadata, generation }: ChatRequest,
   running: RunningRequest,
   { id, model }: AnswerHead,
   body: object,
-): void {
+): Promise<void> {
   const { caller, services } = exchange;
   if (!isStored || running.isErased()) return;
   const writing = services.stored.put(caller.tenant, {
@@ -78,19 +78,19 @@ function storeChat(
     owners: [{ requestId: caller.requestId, userId: generation.options.user ?? null }],
     content: { body, messages: generation.prompts[0] as readonly ChatMessage[] },
   });
-  storeLater(exchange, writing);
+  await storeAnswer(exchange, writing);
 }
 
 /** Passes events on; `end` gets all of them after the last, before the stream ends. */
 async function* collectEvents(
   events: AsyncIterable<AnswerChunk>,
   options: Parameters<typeof createChatCollector>[0],
-  end: (collector: ReturnType<typeof createChatCollector>) => void,
+  end: (collector: ReturnType<typeof createChatCollector>) => Promise<void>,
 ): AsyncGenerator<AnswerChunk, void, undefined> {
   const collector = createChatCollector(options);
   for await (const event of events) {
     collector.add(event);
     yield event;
   }
-  end(collector);
+  await end(collector);
 }

@@ -7,7 +7,7 @@ import { openRequestTools } from '../mcp/request-tools.ts';
 import { withModel } from '../resolve-model.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
-import { deleteStored, findStored, storeLater } from '../stored/find-stored.ts';
+import { deleteStored, findStored, storeAnswer } from '../stored/find-stored.ts';
 import type { ConversationItem, StoredObject } from '../stored/types.ts';
 import { toConversationItems, toTurns } from '../wire/openai/conversation.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
@@ -108,11 +108,11 @@ async function create(exchange: Exchange): Promise<Response> {
   const echo = { ...request.echo, temperature, top_p: topP, ...extensions };
   const head: ResponseHead = { id, created, model, echo, tokenizer: running.tokenizer };
 
-  const end = (parts: readonly ResponsePart[], finished: LastChunk) => {
+  const end = async (parts: readonly ResponsePart[], finished: LastChunk) => {
     const body = writeEnded(head, parts, finished, Math.floor(clock.wallClock() / 1000));
     if (rounds.isErased()) return body;
     const owner = { requestId: caller.requestId, userId: request.generation.options.user ?? null };
-    if (request.isStored) {
+    const storeResponse = (): Promise<boolean> => {
       const response: StoredObject<'response'> = {
         id,
         type: 'response',
@@ -122,23 +122,27 @@ async function create(exchange: Exchange): Promise<Response> {
         owners: [...request.owners, owner],
         content: { body, ...contentOf(rounds, request.turns, parts) },
       };
-      storeLater(exchange, stored.put(caller.tenant, response));
-    }
-    if (request.conversationId !== null) {
+      return storeAnswer(exchange, stored.put(caller.tenant, response));
+    };
+    const appendTo = (conversationId: string): Promise<boolean> => {
       const items = [...toConversationItems(request.input, `${caller.requestId}_in`), ...body.output];
       const append = (conversation: StoredObject<'conversation'>): StoredObject<'conversation'> => ({
         ...conversation,
         owners: [...conversation.owners, owner],
         content: { items: [...conversation.content.items, ...(items as readonly ConversationItem[])] },
       });
-      storeLater(exchange, stored.update(caller.tenant, 'conversation', request.conversationId, append));
-    }
-    return body;
+      return storeAnswer(exchange, stored.update(caller.tenant, 'conversation', conversationId, append));
+    };
+    const [isStored] = await Promise.all([
+      request.isStored && storeResponse(),
+      request.conversationId === null ? null : appendTo(request.conversationId),
+    ]);
+    return { ...body, store: isStored };
   };
 
   if (!request.isStream) {
     const { parts, finished } = await collectResponse(rounds.events);
-    return withOrigin(running, json(end(parts, finished)));
+    return withOrigin(running, json(await end(parts, finished)));
   }
   const { messages, writeFailed } = createResponseStream(head, rounds.events, end);
   return withOrigin(

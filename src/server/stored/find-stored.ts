@@ -46,10 +46,15 @@ export async function updateStored<T extends StoredType>(
   return object;
 }
 
-/** Logs a failed write that no answer waits for. */
-export function storeLater({ caller, services }: Exchange, writing: Promise<unknown>): void {
-  writing.catch((error: unknown) => {
-    const reason = error instanceof Error ? error.message : String(error);
+/** Waits until an answer is on disk, so that a kill after the reply cannot lose it. False, and a line in the log: it is not stored. */
+export async function storeAnswer({ caller, services }: Exchange, writing: Promise<unknown>): Promise<boolean> {
+  const refuse = (reason: string): false => {
     services.logger.log('error', 'storing an answer failed', { requestId: caller.requestId, reason });
-  });
+    return false;
+  };
+  try {
+    return (await writing) !== false || refuse('it exceeds the limit of stored bytes');
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
 }

@@ -29,7 +29,7 @@ type Numbered = { readonly type: string; readonly sequence_number: number };
 export function createResponseStream(
   head: ResponseHead,
   events: AsyncIterable<ResponsePartEvent>,
-  end: (parts: readonly ResponsePart[], finished: LastChunk) => { readonly status: string },
+  end: (parts: readonly ResponsePart[], finished: LastChunk) => Promise<{ readonly status: string }>,
 ): ResponseStream {
   let sequence = 0;
   const number = (type: string, fields: object): Numbered => ({ type, sequence_number: sequence++, ...fields });
@@ -46,7 +46,7 @@ export function createResponseStream(
         yield* writePart(event);
         continue;
       }
-      const response = end(event.parts, event.finished);
+      const response = await end(event.parts, event.finished);
       yield send(`response.${response.status}`, { response });
     }
   }
