@@ -1,6 +1,7 @@
-// Training tools on stories15M: forgetting of self-distillation and SFT at the same loss on the topic, DPO with true and shuffled labels,
-// GRPO with true and shuffled rewards. Prompts of every figure are held out.
+// Training tools: forgetting of self-distillation and SFT at the same held-out loss (TinyLlama 1.1B, which follows an answer in its prompt);
+// DPO with true and shuffled labels, GRPO with true and random rewards (stories15M). Prompts of every figure are held out.
 import { existsSync } from 'node:fs';
+import { findSmallModel } from '../support/agents/small-model.ts';
 import { printTable } from '../support/report.ts';
 import { measureForgetting } from './support/training-forgetting.ts';
 import { measureGrpo } from './support/training-grpo.ts';
@@ -13,7 +14,7 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
     console.error(`no training: ${MODEL} is missing`);
     return {};
   }
-  const forgetting = await measureForgetting(MODEL, isDevelopment);
+  const forgetting = await measureForgetting(await findSmallModel(), isDevelopment);
   const preference = await measurePreference(MODEL);
   const grpo = await measureGrpo(MODEL, isDevelopment);
   printTable([['training', 'value'], ...[forgetting, preference, grpo].flatMap((figures) => Object.entries(figures).map(([name, value]) => [name, value.toFixed(4)]))]); // prettier-ignore

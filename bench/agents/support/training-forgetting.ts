@@ -1,6 +1,7 @@
 import { importBuilt } from '../../support/dist.ts';
 import { createRandom } from '../../support/recall/random.ts';
-import { HELD_OUT_NAMES, OTHER_PROMPTS, TOPICS, topicPrompt, TRAINED_NAMES } from './training-data.ts';
+import { IN_STYLE } from '../../support/learn/style-data.ts';
+import { OTHER_QUESTIONS, STYLES, type Style } from './training-styles.ts';
 
 const { openTrainer } = await importBuilt<typeof import('../../../src/node/training/open-trainer.ts')>('node/training/open-trainer'); // prettier-ignore
 const { METHODS } = await importBuilt<typeof import('../../../src/learning/training/methods.ts')>('learning/training/methods'); // prettier-ignore
@@ -8,9 +9,11 @@ const { runTraining } = await importBuilt<typeof import('../../../src/learning/t
 const { readDataLines } = await importBuilt<typeof import('../../../src/learning/training/data/read-lines.ts')>('learning/training/data/read-lines'); // prettier-ignore
 const { loadModel } = await importBuilt<typeof import('../../../src/index.ts')>('index');
 
-const SETTINGS = { numEpochs: 4, batchSize: 4, learningRate: 0.002, schedule: 'constant', numWarmupSteps: 0, seed: 1, evaluateEvery: 2, patience: 0 } as const; // prettier-ignore
+const SETTINGS = { numEpochs: 4, batchSize: 4, learningRate: 0.001, schedule: 'constant', numWarmupSteps: 0, seed: 1, evaluateEvery: 3, patience: 0 } as const; // prettier-ignore
 const OPTIONS = { beta: 0.1, divergence: 'forward' } as const;
-const SAMPLES_PER_PROMPT = 2;
+/** Questions of a style that are trained; the others are held out. */
+const NUM_TRAINED = 20;
+const MAX_OTHER_TOKENS = 32;
 const NUM_RESAMPLES = 2000;
 
 /** Loss on the topic and rise of the loss of each other text, after some steps. */
@@ -21,17 +24,17 @@ interface Point {
 
 const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Continuations that the model of the file samples itself: the rise of their loss estimates its divergence from the trained one. */
+/** Answers that the model of the file samples itself: the rise of their loss estimates its divergence from the trained one. */
 async function sampleOthers(path: string, trainer: ReturnType<typeof openTrainer>) {
   const model = await loadModel(path);
   const examples = [];
-  for (const [i, prompt] of OTHER_PROMPTS.entries()) {
-    for (let k = 0; k < SAMPLES_PER_PROMPT; k++) {
-      const options = { maxTokens: 40, temperature: 1, topP: 1, topK: 0, minP: 0, seed: i * 10 + k };
-      const { text } = await model.generate(prompt, options);
-      const example = await trainer.encode(prompt, text);
-      if (example !== null) examples.push({ ...example, tokenIds: Int32Array.from(example.tokenIds).slice(0, -1) });
-    }
+  for (const [seed, content] of OTHER_QUESTIONS.entries()) {
+    const prompt = [{ role: 'user' as const, content }];
+    const options = { maxTokens: MAX_OTHER_TOKENS, temperature: 1, topP: 1, topK: 0, minP: 0, seed };
+    const { text } = await model.generate(prompt, options);
+    const example = await trainer.encode(prompt, text);
+    // Without the token that ends an answer: most of these are cut off.
+    if (example !== null) examples.push({ ...example, tokenIds: Int32Array.from(example.tokenIds).slice(0, -1) });
   }
   await model.dispose();
   return examples;
@@ -48,21 +51,29 @@ function pointAt(trajectory: readonly Point[], onTopic: number): Point {
 
 /**
  * Forgetting of self-distillation divided by that of SFT at the same held-out loss on the topic: the lowest that distillation reaches. The
- * interval resamples topics and texts. Control: a teacher without the correction teaches nothing.
+ * interval resamples styles and texts. Control: a teacher without the correction teaches nothing.
  */
 export async function measureForgetting(path: string, isDevelopment: boolean): Promise<Record<string, number>> {
   const trainer = openTrainer(path, { rank: 4, numLayers: 2 });
-  const topics = isDevelopment ? TOPICS.slice(0, 2) : TOPICS;
+  const styles = isDevelopment ? STYLES.slice(0, 1) : STYLES;
   const context = { ...trainer, options: OPTIONS };
   const others = await sampleOthers(path, trainer);
   const { losses: otherBefore } = await trainer.work.losses(trainer.plan, others, null, null);
-  const linesOf = (names: readonly string[], completion: string) =>
-    readDataLines(names.map((name) => JSON.stringify({ prompt: topicPrompt(name), completion })).join('\n'), 'bench');
+  const linesOf = (corrections: typeof IN_STYLE, style: Style) => {
+    const line = ([content, answer]: (typeof IN_STYLE)[number]): string =>
+      JSON.stringify({
+        messages: [
+          { role: 'user', content },
+          { role: 'assistant', content: style(answer) },
+        ],
+      });
+    return readDataLines(corrections.map(line).join('\n'), 'bench');
+  };
 
-  async function follow(method: 'sft' | 'distill' | 'control', completion: string): Promise<Point[]> {
+  async function follow(method: 'sft' | 'distill' | 'control', style: Style): Promise<Point[]> {
     const kind = method === 'control' ? 'distill' : method;
-    const train = await METHODS[kind].prepare(context, linesOf(TRAINED_NAMES, completion), 'train');
-    const heldOut = await METHODS.sft.prepare(context, linesOf(HELD_OUT_NAMES, completion), 'heldOut');
+    const train = await METHODS[kind].prepare(context, linesOf(IN_STYLE.slice(0, NUM_TRAINED), style), 'train');
+    const heldOut = await METHODS.sft.prepare(context, linesOf(IN_STYLE.slice(NUM_TRAINED), style), 'heldOut');
     const isControl = method === 'control';
     const items = isControl ? train.items.map((item) => ({ ...item, teacher: (item as { student: object }).student })) : train.items; // prettier-ignore
     const trajectory: Point[] = [{ onTopic: meanOf(await heldOut.losses(null)), rises: otherBefore.map(() => 0) }];
@@ -79,13 +90,13 @@ export async function measureForgetting(path: string, isDevelopment: boolean): P
   }
 
   const pairs: { readonly distilled: Point; readonly tuned: Point; readonly base: number; readonly control: number }[] = []; // prettier-ignore
-  for (const topic of topics) {
-    const [sft, distill] = [await follow('sft', topic), await follow('distill', topic)];
+  for (const [name, style] of styles) {
+    const [sft, distill] = [await follow('sft', style), await follow('distill', style)];
     const best = distill.reduce((lowest, point) => (point.onTopic < lowest.onTopic ? point : lowest));
-    const control = pairs.length < 2 ? (await follow('control', topic)).at(-1)!.onTopic - sft[0]!.onTopic : 0;
+    const control = pairs.length < 1 ? (await follow('control', style)).at(-1)!.onTopic - sft[0]!.onTopic : 0;
     const tuned = pointAt(sft, best.onTopic);
     pairs.push({ distilled: best, tuned, base: sft[0]!.onTopic, control });
-    console.error(`${topic}: on topic ${sft[0]!.onTopic.toFixed(3)} → ${best.onTopic.toFixed(3)} (SFT ${tuned.onTopic.toFixed(3)}), forgetting ${meanOf(best.rises).toFixed(4)} and by SFT ${meanOf(tuned.rises).toFixed(4)}; control ${control.toFixed(4)}`); // prettier-ignore
+    console.error(`${name}: on topic ${sft[0]!.onTopic.toFixed(3)} → ${best.onTopic.toFixed(3)} (SFT ${tuned.onTopic.toFixed(3)}), forgetting ${meanOf(best.rises).toFixed(4)} and by SFT ${meanOf(tuned.rises).toFixed(4)}; control ${control.toFixed(4)}`); // prettier-ignore
   }
   await trainer.close();
 
@@ -108,6 +119,6 @@ export async function measureForgetting(path: string, isDevelopment: boolean): P
     sft_forgetting: meanOf(pairs.map(({ tuned }) => meanOf(tuned.rises))),
     sdft_on_topic_fall: meanOf(pairs.map(({ base, distilled }) => base - distilled.onTopic)),
     sft_on_topic_fall: meanOf(pairs.map(({ base, tuned }) => base - tuned.onTopic)),
-    sdft_control_fall: -meanOf(pairs.slice(0, 2).map(({ control }) => control)),
+    sdft_control_fall: -meanOf(pairs.slice(0, 1).map(({ control }) => control)),
   };
 }

@@ -7,7 +7,7 @@ import { importBuilt } from '../dist.ts';
 type Library = typeof import('../../../src/index.ts');
 
 /** RUVLLM_BENCH_MODEL names another file. */
-async function findModel(): Promise<string> {
+export async function findSmallModel(): Promise<string> {
   const named = process.env['RUVLLM_BENCH_MODEL'];
   const { DEFAULT_MODELS } =
     await importBuilt<typeof import('../../../src/hub/default-models.ts')>('hub/default-models');
@@ -20,7 +20,7 @@ async function findModel(): Promise<string> {
 /** The model with a memory of its own. */
 export async function openSmallModel() {
   const { loadModel, openMemory } = await importBuilt<Library>('index');
-  const path = await findModel();
+  const path = await findSmallModel();
   const folder = await mkdtemp(join(tmpdir(), 'ruvllm-agents-'));
   const memory = await openMemory({ place: folder, modelPath: path });
   const model = await loadModel(path, { memory, modelName: 'small' });
