@@ -11,8 +11,12 @@ export interface AffinityPlan extends Choice {
 
 /** Knows the prefix caches of the nodes. */
 export interface Affinity {
+  /** Blocks of text whose tokens are known. */
+  readonly numTexts: number;
   plan(request: { readonly tenant: string; readonly model: string | null; readonly promptText: string }): AffinityPlan;
   /** Reads the state of a node and follows its events; throws if it does not belong to the fleet. */
   checkNode(node: GatewayNode, signal: AbortSignal): Promise<void>;
+  /** Stops following a node that left the fleet. */
+  forgetNode(node: GatewayNode): void;
   close(): void;
 }

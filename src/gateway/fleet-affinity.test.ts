@@ -83,7 +83,10 @@ function openFleet(...fakes: ReturnType<typeof fakeNode>[]) {
     },
     close() {},
   };
-  const metrics = { countRefusedEvents: (node: string, reason: string) => void refusals.push(`${node} ${reason}`) };
+  const metrics = {
+    countRefusedNote() {},
+    countRefusedEvents: (node: string, reason: string) => void refusals.push(`${node} ${reason}`),
+  };
   return { nodes, refusals, affinity: createFleetAffinity({ nodes, keys, upstream, metrics, logger: silentLogger }) };
 }
 

@@ -13,6 +13,8 @@ import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { GatewayNode } from './node-table.ts';
 import { readUpTo } from './read-body.ts';
 import { hashText } from './text-chain.ts';
+import type { FleetBus } from './shared/fleet-bus.ts';
+import { shareTexts } from './shared/shared-texts.ts';
 import { createTextIndex, type TextPlace } from './text-index.ts';
 import type { Upstream } from './types.ts';
 
@@ -20,8 +22,10 @@ export interface FleetAffinityOptions {
   readonly nodes: readonly GatewayNode[];
   readonly keys: FleetKeys;
   readonly upstream: Upstream;
-  readonly metrics: Pick<GatewayMetrics, 'countRefusedEvents'>;
+  readonly metrics: Pick<GatewayMetrics, 'countRefusedEvents' | 'countRefusedNote'>;
   readonly logger: Logger;
+  /** Carries what other gateways learned about texts; null: this is the only gateway. */
+  readonly bus?: FleetBus | null;
   /** Default: the process's. */
   readonly clock?: Clock;
 }
@@ -40,8 +44,9 @@ interface Following {
 
 /** Knows the prefix caches of nodes by their events, and the blocks of a text by their answers to earlier requests. */
 export function createFleetAffinity(options: FleetAffinityOptions): Affinity {
-  const { nodes, keys, upstream, logger, clock = systemClock } = options;
+  const { nodes, keys, upstream, metrics, logger, bus = null, clock = systemClock } = options;
   const texts = createTextIndex();
+  const share = bus === null ? (): void => {} : shareTexts({ bus, keys, clock, texts, onRefused: metrics.countRefusedNote }); // prettier-ignore
   const following = new Map<GatewayNode, Following>();
   const refusedUntil = new Map<GatewayNode, number>();
   const bytesPerToken = new Map<string, number>();
@@ -73,7 +78,7 @@ export function createFleetAffinity(options: FleetAffinityOptions): Affinity {
       learn(_node, headers) {
         const prompt = readPromptBlocks(headers[PROMPT_BLOCKS_HEADER]);
         if (prompt === null || prompt.numBlocks === 0) return;
-        texts.learn(hashes, bytes.length, prompt);
+        share(texts.learn(hashes, bytes.length, prompt));
         if (bytesPerToken.size >= MAX_MODELS) bytesPerToken.clear();
         bytesPerToken.set(model ?? '', bytes.length / (prompt.numBlocks * BLOCK_TOKENS));
       },
@@ -126,7 +131,7 @@ export function createFleetAffinity(options: FleetAffinityOptions): Affinity {
         const reason = refusalOf(error);
         if (reason === null) return; // the stream broke: the next question starts it again
         refusedUntil.set(node, clock.now() + REFUSED_MS);
-        options.metrics.countRefusedEvents(node.name, reason);
+        metrics.countRefusedEvents(node.name, reason);
         logger.log('warn', 'events refused', { node: node.name, url: node.url, reason: (error as Error).message });
       })
       .finally(() => {
@@ -137,6 +142,9 @@ export function createFleetAffinity(options: FleetAffinityOptions): Affinity {
   }
 
   return {
+    get numTexts() {
+      return texts.size;
+    },
     plan,
     async checkNode(node, signal) {
       const { epoch, ...state } = await readState(node, signal);
@@ -144,6 +152,10 @@ export function createFleetAffinity(options: FleetAffinityOptions): Affinity {
       node.fleet = state;
       node.numOtherRequests = Math.max(0, state.numRequests - node.numRequests);
       follow(node, epoch);
+    },
+    forgetNode(node) {
+      following.get(node)?.stop();
+      refusedUntil.delete(node);
     },
     close() {
       ended.abort();

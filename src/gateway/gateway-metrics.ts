@@ -7,6 +7,8 @@ export interface GatewayMetrics {
   countRetry(node: string): void;
   countWarmTokens(numWarm: number, numTokens: number): void;
   countRefusedEvents(node: string, reason: string): void;
+  /** A note on the bus of the fleet. */
+  countRefusedNote(reason: string): void;
   write(): string;
 }
 
@@ -19,6 +21,10 @@ export function createGatewayMetrics(nodes: readonly GatewayNode[]): GatewayMetr
   const retries = registry.counter('ruvllm_gateway_retries_total', 'Requests that left a node for another one.');
   const tokens = registry.counter('ruvllm_gateway_prompt_tokens_total', 'Estimated prompt tokens, by kind: all, warm.');
   const refused = registry.counter('ruvllm_gateway_refused_events_total', 'Block events refused, by node and reason.');
+  const notes = registry.counter(
+    'ruvllm_gateway_refused_notes_total',
+    'Notes of nodes and gateways refused, by reason.',
+  );
   registry.gauge('ruvllm_gateway_node_up', 'Whether a node gets requests.', () =>
     nodes.map(({ name, health }) => ({ labels: { node: name }, value: health === 'up' ? 1 : 0 })),
   );
@@ -36,6 +42,7 @@ export function createGatewayMetrics(nodes: readonly GatewayNode[]): GatewayMetr
       tokens.add(numWarm, { kind: 'warm' });
     },
     countRefusedEvents: (node, reason) => refused.add(1, { node, reason }),
+    countRefusedNote: (reason) => notes.add(1, { reason }),
     write: () => writePrometheus(registry.collect()),
   };
 }

@@ -21,6 +21,10 @@ import { createNode, type GatewayNode } from './node-table.ts';
 import { startProbes } from './probe-nodes.ts';
 import { readHints } from './request-hints.ts';
 import { isNodeRoute, isRepeatable } from './route-kinds.ts';
+import type { FleetKeys } from '../server/fleet/fleet-keys.ts';
+import type { FleetBus } from './shared/fleet-bus.ts';
+import { followNodes } from './shared/membership.ts';
+import { createTenantUsage } from './shared/tenant-usage.ts';
 import type { GatewayRequest, GatewayResponse, Upstream } from './types.ts';
 
 export interface GatewayOptions {
@@ -34,6 +38,8 @@ export interface GatewayOptions {
   readonly limits?: Partial<GatewayLimits>;
   /** Knows which node has a prompt in its prefix cache. Default: none, and only load counts. */
   readonly openAffinity?: (nodes: readonly GatewayNode[], metrics: GatewayMetrics) => Affinity;
+  /** Connects this gateway with nodes that announce themselves and with other gateways. Default: none. */
+  readonly shared?: { readonly bus: FleetBus; readonly keys: FleetKeys } | null;
   /** Default: the process's. */
   readonly clock?: Clock;
   /** Default: silent. */
@@ -65,14 +71,15 @@ export const OWN_SCOPES: Readonly<Record<string, RouteScope>> = {
 
 /** Creates a gateway, which asks its nodes for their health from now on. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { upstream, keys, isOpen, clock = systemClock, logger = silentLogger } = options;
+  const { upstream, keys, isOpen, shared = null, clock = systemClock, logger = silentLogger } = options;
   const limits = resolveGatewayLimits(options.limits);
   const nodes = options.nodes.map((url, index) => createNode(String(index + 1), url));
   const metrics = createGatewayMetrics(nodes);
   const affinity = options.openAffinity?.(nodes, metrics) ?? null;
   const guard = createGuard({ keys, isOpen });
   const browsers = createBrowserGuard(options.browsers);
-  const admission = createAdmission(limits, clock);
+  const usage = shared === null ? null : createTenantUsage({ ...shared, clock, onRefused: metrics.countRefusedNote });
+  const admission = createAdmission(limits, clock, usage ?? undefined);
   const match = createRouteMatcher(ROUTES);
   const probes = startProbes({
     nodes,
@@ -94,13 +101,49 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
   });
 
+  let numJoined = nodes.length;
+  function join(url: string): void {
+    if (nodes.some((node) => node.url === url)) return;
+    const node = createNode(String(++numJoined), url);
+    nodes.push(node);
+    probes.add(node);
+    logger.log('info', 'node', { node: node.name, url, health: 'joined', reason: null });
+  }
+  function leave(url: string): void {
+    const index = nodes.findIndex((node) => node.url === url);
+    // Nodes of the list stay: an address that someone wrote down is asked for ever.
+    if (index < 0 || options.nodes.includes(url)) return;
+    const [node] = nodes.splice(index, 1);
+    probes.remove(node!);
+    affinity?.forgetNode(node!);
+    logger.log('info', 'node', { node: node!.name, url, health: 'left', reason: null });
+  }
+  const isUp = (url: string): boolean => nodes.some((node) => node.url === url && node.health === 'up');
+  const members = shared === null ? null : followNodes({ ...shared, clock, onJoin: join, onLeave: leave, isUp, onRefused: metrics.countRefusedNote }); // prettier-ignore
+
   function answerOwn(path: string): GatewayResponse {
     if (path === '/metrics') return text(200, metrics.write(), 'text/plain; version=0.0.4; charset=utf-8');
-    if (path === '/fleet') return json(200, { nodes: nodes.map(describeNode) });
+    if (path === '/fleet') {
+      const gateways = 1 + (usage?.numOthers ?? 0);
+      return json(200, { nodes: nodes.map(describeNode), gateways, texts: affinity?.numTexts ?? 0 });
+    }
     if (admission.isClosed) return json(503, { status: 'shutting down' });
     const numUp = nodes.filter(({ health }) => health === 'up').length;
     const status = numUp === 0 ? 'no node is up' : 'ok';
-    return json(numUp === 0 ? 503 : 200, { status, nodes: nodes.length, nodes_up: numUp });
+    const degraded = shared === null || shared.bus.isConnected ? [] : ['nats'];
+    return json(numUp === 0 ? 503 : 200, { status, nodes: nodes.length, nodes_up: numUp, degraded });
+  }
+
+  function enter(tenant: string): () => void {
+    const end = admission.enter(tenant);
+    const endShared = usage?.enter(tenant) ?? ((): void => {});
+    let isInside = true;
+    return () => {
+      if (!isInside) return;
+      isInside = false;
+      end();
+      endShared();
+    };
   }
 
   async function answer(request: GatewayRequest, path: string, route: Route | null, requestId: string) {
@@ -115,7 +158,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       throw refusal(501, 'unsupported', message);
     }
     if (route.path === '/v1/models' || route.path === '/models') return listModels(nodes, upstream, request);
-    const leave = route.scope === 'inference' ? admission.enter(tenant) : (): void => {};
+    const end = route.scope === 'inference' ? enter(tenant) : (): void => {};
     try {
       const { model, promptText } = readHints(request.body, request.headers.get('content-type'));
       const plan = affinity?.plan({ tenant, model, promptText }) ?? null;
@@ -132,10 +175,10 @@ export function createGateway(options: GatewayOptions): Gateway {
           metrics.countWarmTokens(Math.min(plan.numTokens, plan.warmTokens(node)), plan.numTokens);
           plan.learn(node, answered.headers);
         },
-        onEnd: leave,
+        onEnd: end,
       });
     } catch (error) {
-      leave();
+      end();
       throw error;
     }
   }
@@ -176,6 +219,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     async shutDown(deadlineMs) {
       admission.close();
       await admission.empty(deadlineMs);
+      members?.stop();
+      usage?.stop();
       probes.stop();
       affinity?.close();
       upstream.close();
@@ -183,13 +228,23 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-const describeNode = ({ name, url, health, reason, numRequests, numOtherRequests, fleet }: GatewayNode): object => ({
+const describeNode = ({
+  name,
+  url,
+  health,
+  reason,
+  numRequests,
+  numOtherRequests,
+  fleet,
+  blocks,
+}: GatewayNode): object => ({
   node: name,
   url,
   health,
   reason,
   requests: numRequests,
   other_requests: numOtherRequests,
+  blocks: blocks.size,
   version: fleet?.version ?? null,
   models: fleet?.models.map(({ id, modelHash, adapters }) => ({ id, hash: modelHash, adapters })) ?? null,
 });

@@ -21,6 +21,9 @@ export interface Probes {
   askNow(): Promise<void>;
   /** Asks a node whose connection broke; until it answers, it gets no requests. */
   doubt(node: GatewayNode, reason: string): void;
+  /** Asks a node that joined, again and again. */
+  add(node: GatewayNode): void;
+  remove(node: GatewayNode): void;
   stop(): void;
 }
 
@@ -69,7 +72,7 @@ export function startProbes(options: ProbeOptions): Probes {
     timers.get(node)?.();
     const asked = ask(node).finally(() => {
       asking.delete(node);
-      if (!isStopped)
+      if (!isStopped && nodes.includes(node))
         timers.set(
           node,
           clock.setTimer(delayOf(node), () => void run(node)),
@@ -87,6 +90,14 @@ export function startProbes(options: ProbeOptions): Probes {
     doubt(node, reason) {
       if (node.health === 'up') setHealth(node, 'unknown', reason);
       void run(node);
+    },
+    add(node) {
+      void run(node);
+    },
+    remove(node) {
+      timers.get(node)?.();
+      timers.delete(node);
+      missed.delete(node);
     },
     stop() {
       isStopped = true;

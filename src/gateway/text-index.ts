@@ -8,12 +8,16 @@ export interface TextPlace {
   readonly numBlocks: number;
 }
 
+export type KnownPlace = readonly [text: string, place: TextPlace];
+
 /** Which blocks of tokens belong to which texts, learned from the answers of nodes. */
 export interface TextIndex {
   /** The places of the longest known beginning of a text, shortest first. */
   find(texts: readonly string[]): readonly TextPlace[];
-  /** A text of `sizeBytes` has these blocks of tokens. */
-  learn(texts: readonly string[], sizeBytes: number, prompt: PromptBlocks): void;
+  /** A text of `sizeBytes` has these blocks of tokens. Returns the places that were not known before. */
+  learn(texts: readonly string[], sizeBytes: number, prompt: PromptBlocks): readonly KnownPlace[];
+  /** Adds places that another index has learned. */
+  add(places: readonly KnownPlace[]): void;
   readonly size: number;
 }
 
@@ -26,6 +30,17 @@ const MAX_TEXTS = 200_000;
  */
 export function createTextIndex(maxTexts = MAX_TEXTS): TextIndex {
   const places = new Map<string, TextPlace>();
+  function add(known: readonly KnownPlace[]): void {
+    for (const [text, place] of known) {
+      // Delete first: a map keeps the order of the first insertion.
+      places.delete(text);
+      places.set(text, place);
+    }
+    for (const text of places.keys()) {
+      if (places.size <= maxTexts) break;
+      places.delete(text);
+    }
+  }
   return {
     find(texts) {
       const found: TextPlace[] = [];
@@ -37,19 +52,17 @@ export function createTextIndex(maxTexts = MAX_TEXTS): TextIndex {
       return found;
     },
     learn(texts, sizeBytes, { numBlocks, stride, hashes }) {
-      for (const [index, text] of texts.entries()) {
+      const known = texts.map((text, index): KnownPlace => {
         const share = Math.min(1, ((index + 1) * TEXT_BLOCK_BYTES) / sizeBytes);
         const at = Math.floor(Math.floor(share * numBlocks) / stride) - 1;
         const block = hashes[at] ?? '';
-        // Delete first: a map keeps the order of the first insertion.
-        places.delete(text);
-        places.set(text, { block, numBlocks: block === '' ? 0 : (at + 1) * stride });
-      }
-      for (const text of places.keys()) {
-        if (places.size <= maxTexts) break;
-        places.delete(text);
-      }
+        return [text, { block, numBlocks: block === '' ? 0 : (at + 1) * stride }];
+      });
+      const news = known.filter(([text, { block }]) => places.get(text)?.block !== block);
+      add(known);
+      return news;
     },
+    add,
     get size() {
       return places.size;
     },

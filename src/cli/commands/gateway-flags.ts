@@ -1,6 +1,7 @@
 import { SERVE_ADDRESS } from '../config/serve-address.ts';
 import { defineFlags, type Flag } from '../flags.ts';
 import { FLEET_SECRET_FLAG } from './fleet-secret-flag.ts';
+import { NATS_FLAG } from './nats-flag.ts';
 import { API_KEY_FLAG } from './serve-flags.ts';
 
 /** Limits of the gateway, across all nodes. */
@@ -15,7 +16,8 @@ export const GATEWAY_LIMIT_FLAGS: readonly Flag[] = defineFlags({
 
 export const GATEWAY_FLAGS: readonly Flag[] = [
   ...defineFlags({
-    '--node <url>...': 'address of a node, such as http://10.0.0.2:8080 (repeatable)',
+    '--node <url>...':
+      'address of a node, such as http://10.0.0.2:8080 (repeatable); with --nats, nodes announce themselves',
     '--host <address>': `address to listen on; default ${SERVE_ADDRESS.host}`,
     '--port <n>': `port to listen on; default ${SERVE_ADDRESS.port}, 0 is any free port`,
     '--log': 'write a JSON line for every request to stderr',
@@ -23,5 +25,6 @@ export const GATEWAY_FLAGS: readonly Flag[] = [
   }),
   API_KEY_FLAG,
   FLEET_SECRET_FLAG,
+  NATS_FLAG,
   ...GATEWAY_LIMIT_FLAGS,
 ];

@@ -14,6 +14,8 @@ import { SERVE_ADDRESS } from '../config/serve-address.ts';
 import { collectOptions, withFlagNames } from '../flags.ts';
 import { usageError } from '../usage-error.ts';
 import { GATEWAY_FLAGS, GATEWAY_LIMIT_FLAGS } from './gateway-flags.ts';
+import { hasFleetBus, openFleetBus } from './fleet-bus.ts';
+import { readNodeUrl } from './node-url.ts';
 import { readFleetSecret } from './fleet-secret.ts';
 import { createCommandLogger, isLoopbackHost, readAddress, readFixedKeys, untilAborted } from './listening.ts';
 
@@ -25,7 +27,7 @@ const MAX_NODES = 1000;
 /** Answers on one address in front of several nodes, until a signal stops it. */
 export const run: CommandRunner = async (context) => {
   const { io, output, values } = context;
-  const nodes = readNodes((values['--node'] as string[] | undefined) ?? []);
+  const nodes = readNodes((values['--node'] as string[] | undefined) ?? [], hasFleetBus(context));
   const limits = withFlagNames(GATEWAY_LIMIT_FLAGS, values, () =>
     resolveGatewayLimits(collectOptions(GATEWAY_LIMIT_FLAGS, values) as Partial<GatewayLimits>),
   );
@@ -45,8 +47,10 @@ export const run: CommandRunner = async (context) => {
     );
   }
   const secret = readFleetSecret(context);
+  const fleetKeys = secret === null ? null : deriveFleetKeys(secret);
   const upstream = createHttpUpstream();
   const logger = createCommandLogger(context);
+  const bus = await openFleetBus(context, fleetKeys, logger);
   const gateway = createGateway({
     nodes,
     upstream,
@@ -55,44 +59,42 @@ export const run: CommandRunner = async (context) => {
     browsers: { hosts: isLoopback ? ['localhost', '127.0.0.1', '[::1]', host.toLowerCase()] : null, corsOrigins: [] },
     limits,
     logger,
-    ...(secret === null
+    shared: bus === null ? null : { bus, keys: fleetKeys! },
+    ...(fleetKeys === null
       ? {}
       : {
           openAffinity: (all: readonly GatewayNode[], metrics: GatewayMetrics) =>
-            createFleetAffinity({ nodes: all, keys: deriveFleetKeys(secret), upstream, metrics, logger }),
+            createFleetAffinity({ nodes: all, keys: fleetKeys, bus, upstream, metrics, logger }),
         }),
   });
-  const listening = await listenGateway(gateway, { host, port });
+  const listening = await listenGateway(gateway, { host, port }).catch(async (error: unknown) => {
+    await bus?.close();
+    throw error;
+  });
   try {
     await gateway.ready();
     const isUp = gateway.nodes.filter(({ health }) => health === 'up').length;
     output.note(`gateway: OpenAI-compatible API at ${listening.url}/v1`);
-    output.note(`nodes: ${isUp} of ${nodes.length} are up`);
+    output.note(`nodes: ${isUp} of ${gateway.nodes.length} are up${bus === null ? '' : '; others join over NATS'}`);
     for (const { name, url, health, reason } of gateway.nodes) {
       output.note(`  ${name} ${url}: ${health}${reason === null ? '' : ` (${reason})`}`);
     }
-    output.document({ url: listening.url, isOpen: !hasKeys, nodes: nodes.length, nodesUp: isUp });
+    output.document({ url: listening.url, isOpen: !hasKeys, nodes: gateway.nodes.length, nodesUp: isUp });
     await untilAborted(io.signal);
     output.note('stopping: waiting for requests in progress');
     io.acceptSignal?.();
   } finally {
     await listening.close((values['--shutdown-timeout'] as number | undefined) ?? SHUTDOWN_MS);
+    await bus?.close();
   }
 };
 
-function readNodes(urls: readonly string[]): string[] {
-  if (urls.length === 0) throw usageError('a gateway requires nodes: pass --node URL for each', '--node');
+function readNodes(urls: readonly string[], announcesNodes: boolean): string[] {
+  if (urls.length === 0 && !announcesNodes) {
+    throw usageError('a gateway requires nodes: pass --node URL for each, or --nats URL', '--node');
+  }
   if (urls.length > MAX_NODES) throw usageError(`--node: ${urls.length} nodes; the limit is ${MAX_NODES}`, '--node');
-  const nodes = urls.map((text) => {
-    const url = URL.canParse(text) ? new URL(text) : null;
-    const isPlain =
-      url !== null && /^https?:$/.test(url.protocol) && /^\/(v1\/?)?$/.test(url.pathname) && url.search === '';
-    if (isPlain && url.username === '') return url.origin;
-    throw usageError(
-      `--node must be a URL such as http://10.0.0.2:8080, got ${JSON.stringify(text.slice(0, 200))}`,
-      '--node',
-    );
-  });
+  const nodes = urls.map((text) => readNodeUrl('--node', text));
   const twice = nodes.find((url, index) => nodes.indexOf(url) !== index);
   if (twice !== undefined) throw usageError(`--node ${twice} is given twice`, '--node');
   return nodes;

@@ -5,6 +5,7 @@ import { defineFlags, type Flag, withVariables } from '../flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
 import { EMBEDDER_FLAG, PROJECTION_FLAG } from '../memory/embedder-flag.ts';
 import { FLEET_SECRET_FLAG } from './fleet-secret-flag.ts';
+import { ADVERTISE_FLAGS, NATS_FLAG } from './nats-flag.ts';
 
 /** Limits on requests. */
 export const LIMIT_FLAGS: readonly Flag[] = withVariables(
@@ -109,6 +110,8 @@ export const SERVE_FLAGS: readonly Flag[] = [
   PROJECTION_FLAG,
   API_KEY_FLAG,
   FLEET_SECRET_FLAG,
+  NATS_FLAG,
+  ...ADVERTISE_FLAGS,
   {
     name: '--no-model',
     value: null,

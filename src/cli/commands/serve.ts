@@ -28,6 +28,7 @@ import type { Learning } from '../../runtime/learning/learning.ts';
 import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { registerServer } from '../servers/server-registry.ts';
 import { createCommandLogger, isLoopbackHost, readAddress, readFixedKeys, untilAborted } from './listening.ts';
+import { type AnnouncedNode, announceServer } from './fleet-bus.ts';
 import { readFleetSecret } from './fleet-secret.ts';
 import { BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
 import { createServedCatalog } from './served-catalog.ts';
@@ -150,7 +151,9 @@ export const run: CommandRunner = async (commandContext) => {
     throw error;
   }
   const unregister = registerServer(listening.url, Date.now());
+  let announced: AnnouncedNode | null = null;
   try {
+    announced = await announceServer(context, fleet?.keys ?? null, listening.url, server.services.logger);
     const ids = entries.map(({ id }) => id);
     if (ids.length > 0) {
       const firstModel = models.acquire(ids[0]!, { signal: io.signal, waitMs: 2 ** 31 - 1 });
@@ -172,6 +175,7 @@ export const run: CommandRunner = async (commandContext) => {
       if (part !== 'memory' && part !== 'backup') output.note(reason); // those two have lines of their own
     }
     if (otlp !== null) output.note(`telemetry: ${[otlp.tracesUrl, otlp.metricsUrl].filter((url) => url !== null).map((url) => new URL(url).host)[0]} (OTLP)`); // prettier-ignore
+    if (announced !== null) output.note(`fleet: announced as ${announced.url} over NATS`);
     output.note(servedLearning.summary);
     output.note(
       hasKeys
@@ -191,6 +195,7 @@ export const run: CommandRunner = async (commandContext) => {
   } finally {
     backups?.stop();
     unregister();
+    await announced?.leave();
     await listening.close(
       (values['--shutdown-timeout'] as number | undefined) ?? SERVE_DEFAULTS.shutdownTimeout * 1000,
     );

@@ -27,7 +27,16 @@ interface Tenant {
 /** Tenants whose bucket is full again are forgotten; this many are looked at whenever the table has grown. */
 const MAX_IDLE_TENANTS = 10_000;
 
-export function createAdmission(limits: GateLimits, clock: Clock): Admission {
+/** Requests that other processes with the same limits admitted. */
+export interface OutsideRequests {
+  numRequests(tenant: string): number;
+  /** Requests admitted since the last call. */
+  takeAdmitted(tenant: string): number;
+}
+
+const NONE: OutsideRequests = { numRequests: () => 0, takeAdmitted: () => 0 };
+
+export function createAdmission(limits: GateLimits, clock: Clock, outside: OutsideRequests = NONE): Admission {
   const { maxRequests, maxRequestsPerTenant, requestsPerMinute, burst } = limits;
   const tenants = new Map<string, Tenant>();
   let numRequests = 0;
@@ -72,11 +81,14 @@ export function createAdmission(limits: GateLimits, clock: Clock): Admission {
         throw refuse('overloaded', `${numRequests} requests are in progress, at most ${maxRequests} may be`, 2);
       }
       const tenant = find(name);
-      if (tenant.numRequests >= maxRequestsPerTenant) {
-        const message = `${tenant.numRequests} of your requests are in progress, at most ${maxRequestsPerTenant} may be`;
+      const numOwn = tenant.numRequests + outside.numRequests(name);
+      if (numOwn >= maxRequestsPerTenant) {
+        const message = `${numOwn} of your requests are in progress, at most ${maxRequestsPerTenant} may be`;
         throw refuse('too_many_requests', message, 1);
       }
       refill(tenant);
+      // At most a burst of debt: a tenant must not wait for minutes because of one moment.
+      tenant.tokens = Math.max(-burst, tenant.tokens - outside.takeAdmitted(name));
       if (tenant.tokens < 1) {
         const waitSeconds = Math.ceil(((1 - tenant.tokens) * 60) / requestsPerMinute);
         const message = `more than ${requestsPerMinute} requests per minute; the next is allowed in ${waitSeconds} s`;

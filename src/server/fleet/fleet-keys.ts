@@ -16,7 +16,7 @@ export interface FleetKeys {
   verify(purpose: FleetPurpose, text: string, signature: string): boolean;
 }
 
-export type FleetPurpose = 'ask' | 'state' | 'events';
+export type FleetPurpose = 'ask' | 'state' | 'events' | 'note';
 
 export function deriveFleetKeys(secret: string): FleetKeys {
   if (secret.length < MIN_SECRET_CHARS) {
@@ -27,7 +27,7 @@ export function deriveFleetKeys(secret: string): FleetKeys {
   const root = prepareHmacKey(sha256(encoder.encode(secret)));
   const derive = (label: string): string => signHmac(root, encoder.encode(`ruvllm fleet: ${label}`));
   const keys = new Map<FleetPurpose, HmacKey>();
-  for (const purpose of ['ask', 'state', 'events'] as const)
+  for (const purpose of ['ask', 'state', 'events', 'note'] as const)
     keys.set(purpose, prepareHmacKey(encoder.encode(derive(purpose))));
   const sign = (purpose: FleetPurpose, text: string): string => signHmac(keys.get(purpose)!, encoder.encode(text));
   return {

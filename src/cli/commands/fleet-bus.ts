@@ -1,0 +1,73 @@
+import { systemClock } from '../../core/clock.ts';
+import { type FleetBus } from '../../gateway/shared/fleet-bus.ts';
+import { announceNode } from '../../gateway/shared/membership.ts';
+import { openNatsBus } from '../../platform/node/gateway/nats-bus.ts';
+import type { FleetKeys } from '../../server/fleet/fleet-keys.ts';
+import type { Logger } from '../../server/logger.ts';
+import type { CommandContext } from '../command.ts';
+import { fillValues } from '../flags.ts';
+import { usageError } from '../usage-error.ts';
+import { FLEET_SECRET_FLAG } from './fleet-secret-flag.ts';
+import { NATS_FLAG } from './nats-flag.ts';
+import { readNodeUrl } from './node-url.ts';
+
+export function hasFleetBus({ values, io }: CommandContext): boolean {
+  return fillValues([NATS_FLAG], values, io.environment)['--nats'] !== undefined;
+}
+
+/** Null: `--nats` was not given. */
+export async function openFleetBus(
+  { values, io }: CommandContext,
+  keys: FleetKeys | null,
+  logger: Logger,
+): Promise<FleetBus | null> {
+  const url = fillValues([NATS_FLAG], values, io.environment)['--nats'] as string | undefined;
+  if (url === undefined) return null;
+  if (keys === null) {
+    throw usageError(`--nats requires ${FLEET_SECRET_FLAG.name}: messages are signed with it`, '--nats');
+  }
+  return openNatsBus({
+    url,
+    fleet: keys.sign('note', 'name of the fleet').slice(0, 16),
+    onState: (state, message) => logger.log(state === 'connected' ? 'info' : 'warn', 'nats', { state, message }),
+  });
+}
+
+export interface AnnouncedNode {
+  readonly url: string;
+  /** Gateways send nothing more; the connection ends. */
+  leave(): Promise<void>;
+}
+
+/** Tells the gateways about this node, if `--nats` was given. */
+export async function announceServer(
+  context: CommandContext,
+  keys: FleetKeys | null,
+  listeningUrl: string,
+  logger: Logger,
+): Promise<AnnouncedNode | null> {
+  const url = readAdvertised(context, listeningUrl);
+  const bus = await openFleetBus(context, keys, logger);
+  if (bus === null) return null;
+  const announcement = announceNode(bus, keys!, systemClock, url);
+  return {
+    url,
+    async leave() {
+      await announcement.leave();
+      await bus.close();
+    },
+  };
+}
+
+function readAdvertised(context: CommandContext, listeningUrl: string): string {
+  const advertised = context.values['--advertise'] as string | undefined;
+  if (advertised === undefined) {
+    const { hostname, origin } = new URL(listeningUrl);
+    if (hasFleetBus(context) && ['0.0.0.0', '[::]'].includes(hostname)) {
+      throw usageError(`gateways cannot reach ${hostname}: pass --advertise URL with the address of this node`, '--advertise'); // prettier-ignore
+    }
+    return origin;
+  }
+  if (!hasFleetBus(context)) throw usageError('--advertise requires --nats', '--advertise');
+  return readNodeUrl('--advertise', advertised);
+}

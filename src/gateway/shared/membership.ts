@@ -1,0 +1,80 @@
+import type { Clock } from '../../core/clock.ts';
+import type { FleetKeys } from '../../server/fleet/fleet-keys.ts';
+import { ENTRY_LIFE_MS, type FleetBus, HEARTBEAT_MS } from './fleet-bus.ts';
+import { createNoteReader, createNoteWriter, type NoteRefusal } from './signed-notes.ts';
+
+const TOPIC = 'node';
+
+export interface NodeAnnouncement {
+  /** Tells gateways to send nothing more; resolves when they can know it. */
+  leave(): Promise<void>;
+}
+
+/** Tells the gateways of a fleet the address of this node. */
+export function announceNode(bus: FleetBus, keys: FleetKeys, clock: Clock, url: string): NodeAnnouncement {
+  const write = createNoteWriter(keys, clock, TOPIC, url);
+  let isLeaving = false;
+  // An address is no name of an entry.
+  const name = keys.sign('note', `name of ${url}`).slice(0, 32);
+  const entry = bus.keep(name, () => write({ isLeaving }));
+  return {
+    async leave() {
+      isLeaving = true;
+      await entry.refresh();
+      entry.stop();
+    },
+  };
+}
+
+export interface FollowNodesOptions {
+  readonly bus: FleetBus;
+  readonly keys: FleetKeys;
+  readonly clock: Clock;
+  onJoin(url: string): void;
+  onLeave(url: string): void;
+  /** Whether the node answers: one that has lost the bus only stays. */
+  isUp(url: string): boolean;
+  onRefused(reason: NoteRefusal): void;
+}
+
+/** Keeps the list of nodes: those that announce themselves, until they say that they leave or are silent and do not answer. */
+export function followNodes(options: FollowNodesOptions): { stop(): void } {
+  const { bus, keys, clock, onJoin, onLeave, isUp, onRefused } = options;
+  const read = createNoteReader(keys, clock, TOPIC, onRefused);
+  const seenMs = new Map<string, number>();
+  let connectedMs = 0;
+  let cancel = (): void => {};
+  let isStopped = false;
+
+  bus.watch((text) => {
+    const note = isStopped ? null : read(text);
+    if (note === null) return;
+    const url = note.sender;
+    if ((note.value as { isLeaving?: unknown }).isLeaving === true) {
+      if (seenMs.delete(url)) onLeave(url);
+      return;
+    }
+    const isNew = !seenMs.has(url);
+    seenMs.set(url, clock.now());
+    if (isNew) onJoin(url);
+  });
+
+  function check(): void {
+    const nowMs = clock.now();
+    // Without the bus nobody can be heard: silence then means nothing, nor does it in the first moments after.
+    if (!bus.isConnected) connectedMs = nowMs;
+    for (const [url, lastMs] of seenMs) {
+      if (nowMs - Math.max(lastMs, connectedMs) < ENTRY_LIFE_MS || isUp(url)) continue;
+      seenMs.delete(url);
+      onLeave(url);
+    }
+    if (!isStopped) cancel = clock.setTimer(HEARTBEAT_MS, check);
+  }
+  check();
+  return {
+    stop() {
+      isStopped = true;
+      cancel();
+    },
+  };
+}
