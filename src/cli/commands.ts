@@ -115,8 +115,8 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
   'adapters <action> [items...]': [
     "list, load or unload a server's LoRA adapters; merge or export adapter files",
     () => import('./commands/adapters.ts'),
-    'ruvllm serve model.gguf --adapter mine=mine.gguf',
     'ruvllm adapters list --url http://127.0.0.1:8080',
+    'ruvllm serve model.gguf --adapter mine=mine.gguf',
   ],
   'train <action> [items...]': [
     'train an adapter on a data set of JSON lines, with a held-out report; train a projection of embeddings; check and split data',
