@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../../core/errors.ts';
-import { addFour } from './add-four.ts';
+import { addFour, createFourRuns } from './add-four.ts';
 
 /**
  * The sum of x xᵀ over the inputs x of a matrix, f64, upper triangle only: column j has its j + 1 entries in a row, from
@@ -39,6 +39,8 @@ export function checkProductBytes(numCols: number, name: string): void {
   );
 }
 
+const runs = createFourRuns();
+
 /** Adds the products of some inputs, f32[numRows × numCols]. */
 export function addInputs(products: InputProducts, rows: Float32Array): void {
   const { numCols, sums } = products;
@@ -47,8 +49,19 @@ export function addInputs(products: InputProducts, rows: Float32Array): void {
   const inputs = new Float64Array(Math.ceil(numRows / 4) * 4 * numCols);
   inputs.set(rows);
   for (let col = 0; col < numCols; col++) {
-    const start = columnStart(col);
-    for (let at = 0; at < inputs.length; at += 4 * numCols) addFour(sums, start, col + 1, inputs, [at, at + numCols, at + 2 * numCols, at + 3 * numCols], inputs, at + col, numCols);
+    for (let first = 0; first < inputs.length; first += 4 * numCols) {
+      for (let run = 0; run < 4; run++) {
+        runs.starts[run] = first + run * numCols;
+        runs.factors[run] = inputs[first + run * numCols + col]!;
+      }
+      addFour(sums, columnStart(col), col + 1, inputs, runs);
+    }
   }
   products.numRows += numRows;
 }
+
+/** Whether any input differs from zero. */
+export const hasInputs = ({ numCols, sums }: InputProducts): boolean => {
+  for (let col = 0; col < numCols; col++) if (sums[columnStart(col) + col] !== 0) return true;
+  return false;
+};
