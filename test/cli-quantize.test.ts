@@ -199,7 +199,7 @@ test('awq scales columns and divides the norm before them, so that the model sta
 test.each([
   ['awq without an importance matrix', ['--method', 'awq'], /--method awq requires --imatrix/],
   ['two bits without an importance matrix', ['--type', 'IQ2_XXS'], /--type IQ2_XXS requires --imatrix/],
-  ['an unknown method', ['--method', 'magic'], /--method must be round or awq; got "magic"/],
+  ['an unknown method', ['--method', 'magic'], /--method must be round, awq or gptq; got "magic"/],
 ])('refuses %s', async (_, flags, message) => {
   const { code, stderr } = await quantize(source, join(folder, 'refused.gguf'), ...flags);
   expect(code).toBe(2);

@@ -59,7 +59,7 @@ test.each(Object.keys(HF_KINDS))('%s: a checkpoint becomes the file that holds t
   }
   expect(await generate(convertedBytes)).toEqual(await generate(expectedBytes));
   const quantizedPath = `${folder}-q8.gguf`;
-  const options = { imatrix: null, method: 'round', comparison: null } as const;
+  const options = { imatrix: null, method: 'round', calibration: null, comparison: null } as const;
   const { types } = await quantizeFile({ sourcePath: folder, path: quantizedPath, type: 'Q8_0', ...options });
   expect(types['Q8_0']!.numTensors).toBeGreaterThan(8);
   const quantizedBytes = readFileSync(quantizedPath);

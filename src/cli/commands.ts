@@ -150,6 +150,7 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     () => import('./commands/quantize.ts'),
     'ruvllm quantize model-f16.gguf model-Q4_K_M.gguf',
     'ruvllm quantize model.gguf small.gguf --type IQ4_XS --text sample.txt --json',
+    'ruvllm quantize f16.gguf out.gguf --method gptq --calibration text.txt',
   ],
   'imatrix <model> <text>': [
     'measure which columns of the weights matter on a text, for ruvllm quantize --imatrix',

@@ -54,18 +54,37 @@ export function convertFolder(options: ConvertFolderOptions): ConvertedFile {
   });
 }
 
-/** Calls `use` with the converted file, whose tensors are read and converted on demand. */
+/** A checkpoint folder as a GGUF file, whose tensors are read and converted on demand. */
+export interface Conversion {
+  readonly file: GgufToWrite;
+  close(): void;
+}
+
+/** Calls `use` with the converted file. */
 export function withConversion<T>(
-  {
-    folder,
-    type,
-    name = basename(folder),
-    preTokenizer,
-    part = 'text',
-  }: Omit<ConvertFolderOptions, 'path' | 'onProgress'>,
+  options: Omit<ConvertFolderOptions, 'path' | 'onProgress'>,
   use: (file: GgufToWrite) => T,
 ): T {
+  const { file, close } = openConversion(options);
+  try {
+    return use(file);
+  } finally {
+    close();
+  }
+}
+
+/** Opens a checkpoint folder; its files stay open until `close()`. */
+export function openConversion({
+  folder,
+  type,
+  name = basename(folder),
+  preTokenizer,
+  part = 'text',
+}: Omit<ConvertFolderOptions, 'path' | 'onProgress'>): Conversion {
   const sources: ByteSource[] = [];
+  const close = (): void => {
+    for (const source of sources) source.close();
+  };
   try {
     for (const shard of findShards(folder)) sources.push(openFileSource(join(folder, shard)));
     const tokenizerModel = join(folder, 'tokenizer.model');
@@ -75,7 +94,7 @@ export function withConversion<T>(
     };
     if (part === 'projector') {
       const preprocessorConfig = readOptional(folder, 'preprocessor_config.json');
-      return use(convertSafetensorsProjector({ ...checkpoint, preprocessorConfig }, { type, name }));
+      return { file: convertSafetensorsProjector({ ...checkpoint, preprocessorConfig }, { type, name }), close };
     }
     const file = convertSafetensors(
       {
@@ -86,9 +105,10 @@ export function withConversion<T>(
       },
       { type, name, ...(preTokenizer === undefined ? {} : { preTokenizer }) },
     );
-    return use(file);
-  } finally {
-    for (const source of sources) source.close();
+    return { file, close };
+  } catch (error) {
+    close();
+    throw error;
   }
 }
 

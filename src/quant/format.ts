@@ -3,6 +3,16 @@ import type { TensorTypeName } from '../core/tensor-type.ts';
 /** Weights of squared errors, one per value; null: all are equal. */
 export type ErrorWeights = Float32Array | null;
 
+/** How a format stores values: each as a level of a grid, which a group of values shares. */
+export interface LevelCoding {
+  /** Levels per value. Within a group, decoded values never fall, or never rise, from level to level. */
+  readonly numLevels: number;
+  /** Consecutive values for which equal levels decode to equal values; divides the block. */
+  readonly groupSize: number;
+  /** Overwrites the levels of the block at `at`, whose scales are already encoded; `levels` has one entry per value. */
+  write(levels: Uint8Array, out: Uint8Array, at: number): void;
+}
+
 /** One tensor element type: the values per block and the encoding of a block. */
 export interface QuantFormat {
   readonly name: TensorTypeName;
@@ -24,6 +34,8 @@ export interface QuantFormat {
     numBlocks: number,
     weights: ErrorWeights,
   ): void;
+  /** Only for formats in which levels can be chosen one by one for fixed scales. */
+  readonly levelCoding?: LevelCoding;
   /**
    * Only for formats whose values are small integers times a scale per 16 of them: decodes one block to `blockSize`
    * levels and `blockSize / 16` scales. Kernel packs load these formats through it.

@@ -2,8 +2,10 @@ import { halfFloats } from '../core/half.ts';
 import type { ErrorWeights, QuantFormat } from './format.ts';
 import { inverseOrZero, nearestLevel, writeHalf } from './half-bytes.ts';
 import { fitIq4Scale, IQ4_VALUES, nearestIq4 } from './iq4-codebook.ts';
+import { writeHalves } from './level-bits.ts';
 
 const fitted = new Float64Array(8);
+const levels = new Uint8Array(256);
 
 /**
  * 256 values in 8 sub-blocks of 32: half d, 2 bytes with the two upper bits of each scale, 4 bytes with the lower
@@ -39,6 +41,7 @@ export const IQ4_XS: QuantFormat = {
       quantizeBlock(values, from, out, at, halves, weights);
     }
   },
+  levelCoding: { numLevels: 16, groupSize: 32, write },
 };
 
 function quantizeBlock(
@@ -61,10 +64,11 @@ function quantizeBlock(
     out[at + 2 + (sub >> 2)]! |= ((scale + 32) >> 4) << ((sub & 3) * 2);
     out[at + 4 + (sub >> 1)]! |= ((scale + 32) & 15) << ((sub & 1) * 4);
     const inverse = inverseOrZero(d * scale);
-    const first = from + sub * 32;
-    for (let j = 0; j < 16; j++) {
-      const low = nearestIq4(values[first + j]! * inverse);
-      out[at + 8 + sub * 16 + j] = low | (nearestIq4(values[first + j + 16]! * inverse) << 4);
-    }
+    for (let i = sub * 32; i < (sub + 1) * 32; i++) levels[i] = nearestIq4(values[from + i]! * inverse);
   }
+  write(levels, out, at);
+}
+
+function write(source: Uint8Array, out: Uint8Array, at: number): void {
+  for (let sub = 0; sub < 8; sub++) writeHalves(source, sub * 32, out, at + 8 + sub * 16);
 }

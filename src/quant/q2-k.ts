@@ -1,6 +1,7 @@
 import { halfFloats } from '../core/half.ts';
 import { fitAffineSuperBlock } from './fit-super-block.ts';
 import type { QuantFormat } from './format.ts';
+import { writePairs } from './level-bits.ts';
 
 const LAYOUT = { subBlock: 16, maxLevel: 3, maxScale: 15, dOffset: 80, dminOffset: 82 };
 const scales = new Uint8Array(16);
@@ -38,11 +39,14 @@ export const Q2_K: QuantFormat = {
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 256, at += 84) {
       fitAffineSuperBlock(LAYOUT, values, from, out, at, halves, scales, mins, levels, weights);
       for (let sub = 0; sub < 16; sub++) out[at + sub] = scales[sub]! | (mins[sub]! << 4);
-      for (let byte = 0; byte < 64; byte++) {
-        const first = (byte >> 5) * 128 + (byte & 31);
-        out[at + 16 + byte] =
-          levels[first]! | (levels[first + 32]! << 2) | (levels[first + 64]! << 4) | (levels[first + 96]! << 6);
-      }
+      writePairs(levels, out, at + 16);
     }
+  },
+  levelCoding: {
+    numLevels: 4,
+    groupSize: 16,
+    write(source, out, at) {
+      writePairs(source, out, at + 16);
+    },
   },
 };

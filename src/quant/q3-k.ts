@@ -1,6 +1,7 @@
 import { halfFloats } from '../core/half.ts';
 import { fitSymmetricSuperBlock } from './fit-super-block.ts';
 import type { QuantFormat } from './format.ts';
+import { writePairs } from './level-bits.ts';
 
 const LAYOUT = { subBlock: 16, halfLevels: 4, halfScales: 32, dOffset: 108 };
 const scales = new Int8Array(16);
@@ -42,18 +43,21 @@ export const Q3_K: QuantFormat = {
   quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 256, at += 110) {
-      out.fill(0, at, at + 108);
+      out.fill(0, at + 96, at + 108);
       fitSymmetricSuperBlock(LAYOUT, values, from, out, at, halves, scales, levels, weights);
       for (let sub = 0; sub < 16; sub++) {
         const stored = scales[sub]! + 32;
         out[at + 96 + (sub & 7)]! |= (stored & 15) << ((sub >> 3) * 4);
         out[at + 104 + (sub & 3)]! |= (stored >> 4) << ((sub >> 2) * 2);
       }
-      for (let i = 0; i < 256; i++) {
-        const level = levels[i]!;
-        out[at + (i & 31)]! |= (level >> 2) << (i >> 5);
-        out[at + 32 + (i >> 7) * 32 + (i & 31)]! |= (level & 3) << (((i >> 5) & 3) * 2);
-      }
+      write(levels, out, at);
     }
   },
+  levelCoding: { numLevels: 8, groupSize: 16, write },
 };
+
+function write(source: Uint8Array, out: Uint8Array, at: number): void {
+  out.fill(0, at, at + 32);
+  for (let i = 0; i < 256; i++) out[at + (i & 31)]! |= (source[i]! >> 2) << (i >> 5);
+  writePairs(source, out, at + 32);
+}

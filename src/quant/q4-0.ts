@@ -2,8 +2,10 @@ import { halfFloats } from '../core/half.ts';
 import { legacyScale } from './legacy-fit.ts';
 import type { QuantFormat } from './format.ts';
 import { inverseOrZero, writeHalf } from './half-bytes.ts';
+import { writeHalves } from './level-bits.ts';
 
 const { fround } = Math;
+const levels = new Uint8Array(32);
 
 /**
  * 32 values: half d, then 16 bytes; byte j holds value j in its low and value j + 16 in its high nibble.
@@ -32,10 +34,16 @@ export const Q4_0: QuantFormat = {
       const d = legacyScale(values, from, 8, weights);
       const inverse = fround(inverseOrZero(d));
       writeHalf(out, at, d, halves);
-      for (let j = 0; j < 16; j++) {
-        out[at + 2 + j] = level(values[from + j]! * inverse) | (level(values[from + j + 16]! * inverse) << 4);
-      }
+      for (let j = 0; j < 32; j++) levels[j] = level(values[from + j]! * inverse);
+      writeHalves(levels, 0, out, at + 2);
     }
+  },
+  levelCoding: {
+    numLevels: 16,
+    groupSize: 32,
+    write(source, out, at) {
+      writeHalves(source, 0, out, at + 2);
+    },
   },
 };
 

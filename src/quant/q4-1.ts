@@ -2,8 +2,10 @@ import { halfFloats } from '../core/half.ts';
 import { legacyRange } from './legacy-fit.ts';
 import type { QuantFormat } from './format.ts';
 import { inverseOrZero, writeHalf } from './half-bytes.ts';
+import { writeHalves } from './level-bits.ts';
 
 const { fround } = Math;
+const levels = new Uint8Array(32);
 
 /**
  * 32 values: half d, half m, then 16 bytes; byte j holds value j in its low and value j + 16 in its high nibble.
@@ -33,11 +35,16 @@ export const Q4_1: QuantFormat = {
       const inverse = fround(inverseOrZero(d));
       writeHalf(out, at, d, halves);
       writeHalf(out, at + 2, min, halves);
-      for (let j = 0; j < 16; j++) {
-        const low = level(fround(values[from + j]! - min) * inverse);
-        out[at + 4 + j] = low | (level(fround(values[from + j + 16]! - min) * inverse) << 4);
-      }
+      for (let j = 0; j < 32; j++) levels[j] = level(fround(values[from + j]! - min) * inverse);
+      writeHalves(levels, 0, out, at + 4);
     }
+  },
+  levelCoding: {
+    numLevels: 16,
+    groupSize: 32,
+    write(source, out, at) {
+      writeHalves(source, 0, out, at + 4);
+    },
   },
 };
 

@@ -1,6 +1,7 @@
 import { halfFloats } from '../core/half.ts';
 import { fitAffineSuperBlock } from './fit-super-block.ts';
 import type { QuantFormat } from './format.ts';
+import { writeNibbles } from './level-bits.ts';
 import { packedMin, packedScale, packScalesAndMins } from './k-scales.ts';
 
 const LAYOUT = { subBlock: 32, maxLevel: 15, maxScale: 63, dOffset: 0, dminOffset: 2 };
@@ -43,10 +44,14 @@ export const Q4_K: QuantFormat = {
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 256, at += 144) {
       fitAffineSuperBlock(LAYOUT, values, from, out, at, halves, scales, mins, levels, weights);
       packScalesAndMins(out, at + 4, scales, mins);
-      for (let byte = 0; byte < 128; byte++) {
-        const first = (byte >> 5) * 64 + (byte & 31);
-        out[at + 16 + byte] = levels[first]! | (levels[first + 32]! << 4);
-      }
+      writeNibbles(levels, out, at + 16);
     }
+  },
+  levelCoding: {
+    numLevels: 16,
+    groupSize: 32,
+    write(source, out, at) {
+      writeNibbles(source, out, at + 16);
+    },
   },
 };

@@ -2,8 +2,10 @@ import { halfFloats } from '../core/half.ts';
 import { legacyScale } from './legacy-fit.ts';
 import type { QuantFormat } from './format.ts';
 import { inverseOrZero, writeHalf } from './half-bytes.ts';
+import { writeFifths, writeHalves } from './level-bits.ts';
 
 const { fround } = Math;
+const levels = new Uint8Array(32);
 
 /**
  * 32 values: half d, 4 bytes whose bit j is the fifth bit of value j, then 16 bytes of nibbles as in Q4_0.
@@ -33,17 +35,17 @@ export const Q5_0: QuantFormat = {
       const d = legacyScale(values, from, 16, weights);
       const inverse = fround(inverseOrZero(d));
       writeHalf(out, at, d, halves);
-      out.fill(0, at + 2, at + 6);
-      for (let j = 0; j < 16; j++) {
-        const low = level(values[from + j]! * inverse);
-        const high = level(values[from + j + 16]! * inverse);
-        out[at + 6 + j] = (low & 15) | ((high & 15) << 4);
-        out[at + 2 + (j >> 3)]! |= (low >> 4) << (j & 7);
-        out[at + 4 + (j >> 3)]! |= (high >> 4) << (j & 7);
-      }
+      for (let j = 0; j < 32; j++) levels[j] = level(values[from + j]! * inverse);
+      write(levels, out, at);
     }
   },
+  levelCoding: { numLevels: 32, groupSize: 32, write },
 };
+
+function write(source: Uint8Array, out: Uint8Array, at: number): void {
+  writeFifths(source, out, at + 2);
+  writeHalves(source, 0, out, at + 6);
+}
 
 /** A fitted scale may clip values at either end. */
 function level(scaled: number): number {

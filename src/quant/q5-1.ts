@@ -2,8 +2,10 @@ import { halfFloats } from '../core/half.ts';
 import { legacyRange } from './legacy-fit.ts';
 import type { QuantFormat } from './format.ts';
 import { inverseOrZero, writeHalf } from './half-bytes.ts';
+import { writeFifths, writeHalves } from './level-bits.ts';
 
 const { fround } = Math;
+const levels = new Uint8Array(32);
 
 /**
  * 32 values: half d, half m, 4 bytes whose bit j is the fifth bit of value j, then 16 bytes of nibbles as in Q4_0.
@@ -35,17 +37,17 @@ export const Q5_1: QuantFormat = {
       const inverse = fround(inverseOrZero(d));
       writeHalf(out, at, d, halves);
       writeHalf(out, at + 2, min, halves);
-      out.fill(0, at + 4, at + 8);
-      for (let j = 0; j < 16; j++) {
-        const low = level(fround(values[from + j]! - min) * inverse);
-        const high = level(fround(values[from + j + 16]! - min) * inverse);
-        out[at + 8 + j] = (low & 15) | ((high & 15) << 4);
-        out[at + 4 + (j >> 3)]! |= (low >> 4) << (j & 7);
-        out[at + 6 + (j >> 3)]! |= (high >> 4) << (j & 7);
-      }
+      for (let j = 0; j < 32; j++) levels[j] = level(fround(values[from + j]! - min) * inverse);
+      write(levels, out, at);
     }
   },
+  levelCoding: { numLevels: 32, groupSize: 32, write },
 };
+
+function write(source: Uint8Array, out: Uint8Array, at: number): void {
+  writeFifths(source, out, at + 4);
+  writeHalves(source, 0, out, at + 8);
+}
 
 /** A fitted scale may clip values at either end. */
 function level(scaled: number): number {

@@ -1,6 +1,7 @@
 import { halfFloats } from '../core/half.ts';
 import { fitAffineSuperBlock } from './fit-super-block.ts';
 import type { QuantFormat } from './format.ts';
+import { writeNibbles } from './level-bits.ts';
 import { packedMin, packedScale, packScalesAndMins } from './k-scales.ts';
 
 const LAYOUT = { subBlock: 32, maxLevel: 31, maxScale: 63, dOffset: 0, dminOffset: 2 };
@@ -44,12 +45,14 @@ export const Q5_K: QuantFormat = {
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 256, at += 176) {
       fitAffineSuperBlock(LAYOUT, values, from, out, at, halves, scales, mins, levels, weights);
       packScalesAndMins(out, at + 4, scales, mins);
-      out.fill(0, at + 16, at + 48);
-      for (let i = 0; i < 256; i++) out[at + 16 + (i & 31)]! |= (levels[i]! >> 4) << (i >> 5);
-      for (let byte = 0; byte < 128; byte++) {
-        const first = (byte >> 5) * 64 + (byte & 31);
-        out[at + 48 + byte] = (levels[first]! & 15) | ((levels[first + 32]! & 15) << 4);
-      }
+      write(levels, out, at);
     }
   },
+  levelCoding: { numLevels: 32, groupSize: 32, write },
 };
+
+function write(source: Uint8Array, out: Uint8Array, at: number): void {
+  out.fill(0, at + 16, at + 48);
+  for (let i = 0; i < 256; i++) out[at + 16 + (i & 31)]! |= (source[i]! >> 4) << (i >> 5);
+  writeNibbles(source, out, at + 48);
+}

@@ -50,14 +50,19 @@ export const Q6_K: QuantFormat = {
   quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 256, at += 210) {
-      out.fill(0, at, at + 192);
       fitSymmetricSuperBlock(LAYOUT, values, from, out, at, halves, scales, levels, weights);
       for (let sub = 0; sub < 16; sub++) out[at + 192 + sub] = scales[sub]!;
-      for (let i = 0; i < 256; i++) {
-        const level = levels[i]!;
-        out[at + (i >> 7) * 64 + (i & 63)]! |= (level & 15) << (((i >> 6) & 1) * 4);
-        out[at + 128 + (i >> 7) * 32 + (i & 31)]! |= (level >> 4) << (((i >> 5) & 3) * 2);
-      }
+      write(levels, out, at);
     }
   },
+  levelCoding: { numLevels: 64, groupSize: 16, write },
 };
+
+function write(source: Uint8Array, out: Uint8Array, at: number): void {
+  out.fill(0, at, at + 192);
+  for (let i = 0; i < 256; i++) {
+    const level = source[i]!;
+    out[at + (i >> 7) * 64 + (i & 63)]! |= (level & 15) << (((i >> 6) & 1) * 4);
+    out[at + 128 + (i >> 7) * 32 + (i & 31)]! |= (level >> 4) << (((i >> 5) & 3) * 2);
+  }
+}

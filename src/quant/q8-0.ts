@@ -34,4 +34,12 @@ export const Q8_0: QuantFormat = {
       }
     }
   },
+  // -128 stays unused, as in ggml.
+  levelCoding: {
+    numLevels: 255,
+    groupSize: 32,
+    write(levels, out, at) {
+      for (let j = 0; j < 32; j++) out[at + 2 + j] = levels[j]! - 127;
+    },
+  },
 };

@@ -64,7 +64,8 @@ function checkFits(what: string, offset: number, needed: number, length: number)
   });
 }
 
-function checkFinite(type: TensorTypeName, checked: Float32Array, values: Float32Array): void {
+/** Throws `invalid_option` if an entry of `checked` is not finite; the message has the entry of `values`. */
+export function checkFinite(type: TensorTypeName, checked: Float32Array, values: Float32Array): void {
   const index = checked.findIndex((value) => !Number.isFinite(value));
   if (index === -1) return;
   throw new RuvLLMError('invalid_option', `value ${values[index]} at index ${index} cannot be stored as ${type}`, {

@@ -80,15 +80,20 @@ function readGgufImatrix(gguf: GgufFile, fileName: string): ImportanceMatrix {
         `${fileName}: ${quote(name)} has ${sums.length} sums of ${numCols} columns, but ${counts.length} counts`,
       );
     }
-    // An expert that no token chose is as important as any: its columns weigh the same.
-    const values = sums.map((sum, i) => {
-      const count = counts[Math.floor(i / numCols)]!;
-      return count > 0 ? sum / count : 1;
-    });
-    matrix.set(name, values);
+    matrix.set(name, meanSquares({ sums, counts }));
   }
   if (matrix.size === 0) invalidFile(`${fileName} has no entries: no tensor ends in ${SUMS}`);
   return matrix;
+}
+
+/** The importance of columns whose squared inputs were summed. */
+export function meanSquares({ sums, counts }: { sums: ArrayLike<number>; counts: ArrayLike<number> }): Float32Array {
+  const numCols = sums.length / counts.length;
+  // An expert that no token chose is as important as any: its columns weigh the same.
+  return Float32Array.from(sums, (sum, i) => {
+    const count = counts[Math.floor(i / numCols)]!;
+    return count > 0 ? sum / count : 1;
+  });
 }
 
 function readFloats(gguf: GgufFile, tensor: TensorInfo): Float32Array {

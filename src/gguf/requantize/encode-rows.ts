@@ -2,6 +2,8 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { TensorTypeName } from '../../core/tensor-type.ts';
 import { quantizeRow } from '../../quant/index.ts';
 import { writeErrorWeights } from '../../quant/error-weights.ts';
+import type { ErrorFactor } from './gptq/factor.ts';
+import { roundRows } from './gptq/round-rows.ts';
 import type { ImportanceMatrix } from '../imatrix/imatrix.ts';
 import type { QuantizeTensor } from './quantize-source.ts';
 
@@ -29,6 +31,11 @@ export function importanceEncoder(matrix: ImportanceMatrix): RowEncoder {
     const weights = rowWeights(tensor, importance, values, firstRow);
     return named(tensor, firstRow, () => quantizeRow(type, values, weights));
   };
+}
+
+/** Rounds with corrections for the errors of the columns before; the rows belong to the matrix of `factor`. */
+export function gptqEncoder(factor: ErrorFactor): RowEncoder {
+  return ({ tensor, type, values, firstRow }) => named(tensor, firstRow, () => roundRows(type, values, factor));
 }
 
 /** The weights of the errors of some rows. */

@@ -48,13 +48,17 @@ export async function runCalibration(
   return { numTokens: tokens.length, numChunks: chunks.length };
 }
 
-/** Sums the squares of the inputs of each matrix over a text. */
+/** Sums the squares of the inputs of each matrix over a text; `onInput` sees the inputs, too. */
 export async function collectImatrix(
   path: string,
   options: CalibrationOptions,
+  onInput: (input: ObservedInput) => void = () => {},
 ): Promise<CalibrationRun & { readonly sums: ReadonlyMap<string, ImportanceSums> }> {
   const sums = new Map<string, ImportanceSums>();
-  const run = await runCalibration(path, options, (input) => addSquares(sums, input));
+  const run = await runCalibration(path, options, (input) => {
+    addSquares(sums, input);
+    onInput(input);
+  });
   return { ...run, sums };
 }
 

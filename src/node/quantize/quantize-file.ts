@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { KlResult } from '../../core/kl-meter.ts';
 import type { ImportanceMatrix } from '../../gguf/imatrix/imatrix.ts';
 import { scaleColumns } from '../../gguf/requantize/awq.ts';
-import { checkImatrix, importanceEncoder, plainEncoder } from '../../gguf/requantize/encode-rows.ts';
+import { checkImatrix, importanceEncoder, plainEncoder, type RowEncoder } from '../../gguf/requantize/encode-rows.ts';
 import type { MixName } from '../../gguf/requantize/mixes.ts';
 import { type QuantizeSource, sourceFromConversion, sourceFromGguf } from '../../gguf/requantize/quantize-source.ts';
 import { planRequantization, requantize, type RequantizedTensor } from '../../gguf/requantize/requantize.ts';
@@ -13,12 +11,22 @@ import { writeGguf } from '../../gguf/writer.ts';
 import { writeWhole } from '../../platform/node/files/file-sink.ts';
 import { openFileSource } from '../../platform/node/files/file-source.ts';
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
-import { convertFolder, withConversion } from '../convert-folder.ts';
+import { openConversion } from '../convert-folder.ts';
+import { checkGptqPlan, type GptqReport } from './gptq-report.ts';
+import { PASS_BYTES, roundWithGptq } from './gptq-rows.ts';
+import { createRunnableSource, isFolder, type RunnableSource } from './runnable-source.ts';
 import { compareOnText, type LogitOptions } from './text-logits.ts';
-import { textTokens } from './text-model.ts';
+import { textTokens, type TextModelOptions } from './text-model.ts';
 
-/** How weights are rounded: each for itself, or after activation-aware scaling. */
-export type QuantizeMethod = 'round' | 'awq';
+/** How weights are rounded: each for itself, after activation-aware scaling, or column by column with corrections. */
+export type QuantizeMethod = 'round' | 'awq' | 'gptq';
+
+/** The text whose inputs `gptq` measures. */
+export interface CalibrationText extends TextModelOptions {
+  readonly text: string;
+  /** Most tokens of the text to use. */
+  readonly maxTokens: number;
+}
 
 /** A file to quantize. */
 export interface QuantizeOptions {
@@ -28,18 +36,20 @@ export interface QuantizeOptions {
   readonly type: MixName;
   /** Weights of errors; null: all columns are equally important. */
   readonly imatrix: ImportanceMatrix | null;
-  /** `awq` scales columns before rounding; requires an importance matrix. */
+  /** `awq` scales columns before rounding and requires an importance matrix; `gptq` requires a calibration text. */
   readonly method: QuantizeMethod;
+  /** For `gptq` only. */
+  readonly calibration: CalibrationText | null;
   /** Text to compare the files on, and how; null: not compared. */
   readonly comparison: ({ readonly text: string } & LogitOptions) | null;
   readonly onProgress?: (progress: QuantizeProgress) => void;
 }
 
-/** After each strip of a tensor, in bytes of the source. */
+/** After each strip of a tensor, in bytes of the source; null while a text runs. */
 export interface QuantizeProgress {
-  readonly tensor: RequantizedTensor;
+  readonly label: string;
   readonly doneBytes: number;
-  readonly totalBytes: number;
+  readonly totalBytes: number | null;
 }
 
 /** The new file, as read back from the disk. */
@@ -51,6 +61,8 @@ export interface QuantizeResult {
   /** Tensors and bytes of each type. */
   readonly types: Readonly<Record<string, { readonly numTensors: number; readonly sizeBytes: number }>>;
   readonly bitsPerWeight: number;
+  /** Of `gptq` only. */
+  readonly gptq: GptqReport | null;
   /** Source against result; null without a text. */
   readonly divergence: KlResult | null;
 }
@@ -59,10 +71,19 @@ const HASH_BYTES = 8 << 20;
 
 /** Writes a model in other tensor types, reads it back, and compares both on a text. */
 export async function quantizeFile(options: QuantizeOptions): Promise<QuantizeResult> {
+  const runnable = createRunnableSource(options.sourcePath, options.path);
+  try {
+    return await quantizeSource(options, runnable);
+  } finally {
+    runnable.dispose();
+  }
+}
+
+async function quantizeSource(options: QuantizeOptions, runnable: RunnableSource): Promise<QuantizeResult> {
   const { sourcePath, path, type, comparison } = options;
   // A text that is too short is refused before the work.
   if (comparison !== null && !isFolder(sourcePath)) textTokens(sourcePath, comparison.text, comparison.maxTokens);
-  const sourceBytes = writeQuantized(options);
+  const { sourceBytes, gptq } = await writeQuantized(options, runnable);
   const { sizeBytes, sha256 } = hashFile(path);
   const gguf = openModelFile(path);
   const types: Record<string, { numTensors: number; sizeBytes: number }> = {};
@@ -78,51 +99,102 @@ export async function quantizeFile(options: QuantizeOptions): Promise<QuantizeRe
   gguf.source.close();
   if (numValues === 0)
     throw new RuvLLMError('invalid_model_file', `${sourcePath} has no tensors to quantize to ${type}`);
-  const divergence = comparison === null ? null : await compareFiles(sourcePath, path, comparison);
-  return { path, sourceBytes, sizeBytes, sha256, types, bitsPerWeight: (8 * numBytes) / numValues, divergence };
+  const bitsPerWeight = (8 * numBytes) / numValues;
+  const divergence =
+    comparison === null ? null : await compareOnText(runnable.path(), path, comparison.text, comparison);
+  return { path, sourceBytes, sizeBytes, sha256, types, bitsPerWeight, gptq, divergence };
 }
 
-/** A folder cannot be run: it is compared as a temporary file. */
-async function compareFiles(
-  sourcePath: string,
-  path: string,
-  comparison: NonNullable<QuantizeOptions['comparison']>,
-): Promise<KlResult> {
-  if (!isFolder(sourcePath)) return compareOnText(sourcePath, path, comparison.text, comparison);
-  const folder = mkdtempSync(join(dirname(path), '.ruvllm-source-'));
-  try {
-    const converted = join(folder, 'source.gguf');
-    convertFolder({ folder: sourcePath, path: converted, type: 'F16' });
-    return await compareOnText(converted, path, comparison.text, comparison);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+interface Written {
+  /** Of the source's tensors. */
+  readonly sourceBytes: number;
+  readonly gptq: GptqReport | null;
 }
 
-/** Returns the bytes of the source's tensors. */
-function writeQuantized(options: QuantizeOptions): number {
+async function writeQuantized(options: QuantizeOptions, runnable: RunnableSource): Promise<Written> {
   const { sourcePath } = options;
   if (isFolder(sourcePath)) {
-    return withConversion({ folder: sourcePath, type: 'F32' }, (file) =>
-      writeSource(options, sourceFromConversion(file)),
-    );
+    const { file, close } = openConversion({ folder: sourcePath, type: 'F32' });
+    try {
+      return await writeSource(options, sourceFromConversion(file), runnable);
+    } finally {
+      close();
+    }
   }
   const gguf = openModelFile(sourcePath);
   try {
-    return writeSource(options, sourceFromGguf(gguf));
+    return await writeSource(options, sourceFromGguf(gguf), runnable);
   } finally {
     gguf.source.close();
   }
 }
 
-function writeSource(options: QuantizeOptions, original: QuantizeSource): number {
-  const { path, type, method, onProgress } = options;
+async function writeSource(
+  options: QuantizeOptions,
+  original: QuantizeSource,
+  runnable: RunnableSource,
+): Promise<Written> {
+  const { type, method } = options;
   if (options.imatrix !== null) checkImatrix(original.tensors, options.imatrix);
   const { source, imatrix } =
     method === 'awq'
       ? scaleColumns(original, planRequantization(original, type), options.imatrix!)
       : { source: original, imatrix: options.imatrix };
   const plan = planRequantization(source, type);
+  const sourceBytes = original.tensors.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0);
+  if (method === 'gptq') return { sourceBytes, gptq: await writeWithGptq(options, source, plan, runnable) };
+  writePlan(options, source, plan, imatrix === null ? plainEncoder : importanceEncoder(imatrix));
+  return { sourceBytes, gptq: null };
+}
+
+/** Longer texts than the model was trained for would show inputs that it never has. */
+const CHUNK_TOKENS = 512;
+
+async function writeWithGptq(
+  options: QuantizeOptions,
+  source: QuantizeSource,
+  plan: readonly RequantizedTensor[],
+  runnable: RunnableSource,
+): Promise<GptqReport> {
+  const { path, onProgress } = options;
+  const calibration = options.calibration!;
+  checkGptqPlan(plan);
+  const context = source.metadata.number(
+    `${source.metadata.string('general.architecture')}.context_length`,
+    CHUNK_TOKENS,
+  );
+  const totalBytes = plan.reduce((sum, { tensor }) => sum + tensor.sizeBytes, 0);
+  let doneBytes = 0;
+  const rows = await roundWithGptq({
+    modelPath: runnable.path(),
+    path,
+    plan,
+    passBytes: PASS_BYTES,
+    calibration: {
+      ...calibration,
+      chunkTokens: Math.min(CHUNK_TOKENS, context),
+      onProgress: (doneTokens, totalTokens) =>
+        onProgress?.({ label: `calibration: ${doneTokens} of ${totalTokens} tokens`, doneBytes: 0, totalBytes: null }),
+    },
+    onRows: ({ tensor, type }, numRows) => {
+      doneBytes += (numRows * tensor.dims[0]! * tensor.sizeBytes) / tensor.numElements;
+      onProgress?.({ label: `${tensor.name} → ${type}`, doneBytes, totalBytes });
+    },
+  });
+  try {
+    writePlan({ ...options, onProgress: () => {} }, source, plan, rows.encode);
+    return rows.report;
+  } finally {
+    rows.dispose();
+  }
+}
+
+function writePlan(
+  { path, type, onProgress }: Pick<QuantizeOptions, 'path' | 'type' | 'onProgress'>,
+  source: QuantizeSource,
+  plan: readonly RequantizedTensor[],
+  encode: RowEncoder,
+): void {
   const totalBytes = plan.reduce((sum, { tensor }) => sum + tensor.sizeBytes, 0);
   const before = new Map<RequantizedTensor, number>();
   let sum = 0;
@@ -130,15 +202,14 @@ function writeSource(options: QuantizeOptions, original: QuantizeSource): number
     before.set(entry, sum);
     sum += entry.tensor.sizeBytes;
   }
-  const onStrip = (tensor: RequantizedTensor, doneBytes: number): void =>
-    onProgress?.({ tensor, doneBytes: before.get(tensor)! + doneBytes, totalBytes });
-  const encode = imatrix === null ? plainEncoder : importanceEncoder(imatrix);
+  const onStrip = (entry: RequantizedTensor, doneBytes: number): void =>
+    onProgress?.({
+      label: `${entry.tensor.name} → ${entry.type}`,
+      doneBytes: before.get(entry)! + doneBytes,
+      totalBytes,
+    });
   writeWhole(path, (sink) => writeGguf(requantize(source, type, plan, onStrip, encode), sink));
-  return original.tensors.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0);
 }
-
-/** Whether a path is the folder of a checkpoint. */
-export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 function hashFile(path: string): { sizeBytes: number; sha256: string } {
   const source = openFileSource(path);
