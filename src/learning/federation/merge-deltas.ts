@@ -12,16 +12,25 @@ export type Site = Pick<LowRankFactors, 'target' | 'layer' | 'numCols' | 'numRow
 export interface MergedDelta {
   /** With scale 1. */
   readonly factors: LowRankFactors[];
-  /** Frobenius norm of each node's ΔW, before it was clipped. */
+  /** Frobenius norm of each ΔW before it was clipped, the own one first. */
   readonly norms: readonly number[];
-  /** Norm that each was clipped to. */
+  /** Norm that each was clipped to: the median, or twice that of this node. */
   readonly bound: number;
   /** Share of the merged ΔW, by squares, that the rank keeps. */
   readonly keptEnergy: number;
 }
 
+/** How much longer than the own ΔW another may be: a node that learned little gains from one that learned more. */
+const MAX_OVER_OWN = 2;
 /** Rows between two pauses. */
 const PAUSE_EVERY = 256;
+
+export interface MergePlan {
+  readonly sites: readonly Site[];
+  readonly rank: number;
+  /** Called often; may stop the work by an error. */
+  pause(): Promise<void>;
+}
 
 const isAt = (site: Site) => (one: LowRankFactors) => one.target === site.target && one.layer === site.layer;
 
@@ -41,7 +50,7 @@ function squaredNorm({ a, b, rank, numCols, numRows, scale }: LowRankFactors): n
 
 export const deltaNorm = (delta: Delta): number => Math.sqrt(delta.reduce((sum, one) => sum + squaredNorm(one), 0));
 
-/** The lower median: of two nodes the smaller norm, so that a large lie raises it in no case. */
+/** Of two the smaller one: a single long ΔW must not raise it. */
 const lowerMedian = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)]!;
 
@@ -72,17 +81,17 @@ function writeRow({ a, b, rank, numCols, scale }: LowRankFactors, at: number, cl
 }
 
 /**
- * The coordinate-wise trimmed mean of ΔW (of three nodes the median), each clipped to the median norm, in factors of a rank. ΔW is built
- * row by row, and each row is projected onto the rows of all A, which only shortens it; then the rank is cut by SVD.
+ * The coordinate-wise trimmed mean of ΔW (of three nodes the median), each clipped to a norm, in factors of a rank. ΔW is built row by
+ * row, and each row is projected onto the rows of all A, which moves it away from none of them; then the rank is cut by SVD.
  */
 export async function mergeDeltas(
-  deltas: readonly Delta[],
-  sites: readonly Site[],
-  rank: number,
-  pause: () => Promise<void>,
+  own: Delta | null,
+  peers: readonly Delta[],
+  { sites, rank, pause }: MergePlan,
 ): Promise<MergedDelta> {
+  const deltas = [...(own === null ? [] : [own]), ...peers];
   const norms = deltas.map(deltaNorm);
-  const bound = lowerMedian(norms);
+  const bound = Math.max(lowerMedian(norms), own === null ? 0 : MAX_OVER_OWN * norms[0]!);
   const clips = norms.map((norm) => (norm > bound ? bound / norm : 1));
   const factors: LowRankFactors[] = [];
   let [total, kept] = [0, 0];

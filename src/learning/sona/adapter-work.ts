@@ -161,11 +161,12 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
       }),
     layoutSize: (plan) => queue(async () => (await layoutOf(plan)).numParameters),
     factorsOf: (plan, parameters) => queue(async () => toFactors(await layoutOf(plan), parameters)),
-    mergeDeltas: (plan, deltas) =>
+    mergeDeltas: (plan, own, peers) =>
       queue(async () => {
         const layout = await layoutOf(plan);
-        const fitting = deltas.map((delta) => fitDelta(layout, delta));
-        const { factors, ...merged } = await mergeDeltas(fitting, layout.matrices, layout.rank, pauses(begin()));
+        const fit = (delta: Delta): Delta => fitDelta(layout, delta);
+        const how = { sites: layout.matrices, rank: layout.rank, pause: pauses(begin()) };
+        const { factors, ...merged } = await mergeDeltas(own && fit(own), peers.map(fit), how);
         const parameters = new Float32Array(layout.numParameters);
         for (const [i, { aStart, bStart }] of layout.matrices.entries()) {
           parameters.set(factors[i]!.a, aStart);

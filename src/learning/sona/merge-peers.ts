@@ -79,8 +79,8 @@ export async function mergePeers(context: ConsolidateContext, run: MergeRun): Pr
     const ready = plan.numLayers > 0 ? gathered : await examineSets(context, { tenant, model, limitMs, signal }, gathered, startMs); // prettier-ignore
     if ('reason' in ready) return report(null, ready.reason, ready.isUnfinished);
     const judges = await callJudges(work, plan, ready, serving?.parameters ?? null, limitMs);
-    const votes = [...(own === null ? [] : [own.factors]), ...deltas.map(({ factors }) => factors)];
-    const { parameters: whole, norms, bound, keptEnergy } = await work.mergeDeltas(plan, votes);
+    const theirs = deltas.map(({ factors }) => factors);
+    const { parameters: whole, norms, bound, keptEnergy } = await work.mergeDeltas(plan, own?.factors ?? null, theirs);
     const { parameters, share } = await goAsFar(work, plan, judges.tuning, null, whole);
     const heldOut = await judge(work, plan, judges.heldOut, parameters);
     const { isAccepted, reason, metrics } = decidePromotion(heldOut, await judge(work, plan, judges.elsewhere, parameters));

@@ -189,7 +189,7 @@ export interface LearningWork {
   layoutSize(plan: AdapterPlan): Promise<number>;
   factorsOf(plan: AdapterPlan, parameters: Float32Array): Promise<readonly LowRankFactors[]>;
   /** The robust mean of the adapters of several nodes; matrices that the plan does not adapt are ignored. */
-  mergeDeltas(plan: AdapterPlan, deltas: readonly Delta[]): Promise<MergeOutcome>;
+  mergeDeltas(plan: AdapterPlan, own: Delta | null, peers: readonly Delta[]): Promise<MergeOutcome>;
   cluster: ClusterWork;
   /** Trains a router and compares it with the active one. */
   trainRouter(job: RouterJob): Promise<RouterOutcome>;
