@@ -16,7 +16,10 @@ const nodes: { serving: ServeFolder; server: ServeProcess; key: string }[] = [];
 type Json = Record<string, never>;
 
 /** A command with `--url` of a node, as JSON. */
-async function command(node: number, ...args: string[]): Promise<{ status: number | null; json: Json; output: string }> {
+async function command(
+  node: number,
+  ...args: string[]
+): Promise<{ status: number | null; json: Json; output: string }> {
   const { serving, server } = nodes[node]!;
   const child = spawn(process.execPath, [bin, ...args, '--url', server.url, '--json'], { env: serving.environment });
   let [stdout, stderr] = ['', ''];
@@ -58,12 +61,18 @@ describe.skipIf(!isServerBuilt)('patterns and adapters of two servers', () => {
   test('[FD2] [FD9] [FD11] [FD16] are pushed, pulled, merged, shown and withdrawn', async () => {
     await Promise.all([teach(0, 10), teach(1, 20)]);
     const runs = await Promise.all(['background', 'deep'].map((loop, node) => command(node, 'learn', 'run', '--of', 'model', '--model', 'small', '--loop', loop))); // prettier-ignore
-    for (const { json, output } of runs) expect(json, output).toMatchObject({ report: { version: 1, isAccepted: true } });
+    for (const { json, output } of runs)
+      expect(json, output).toMatchObject({ report: { version: 1, isAccepted: true } });
     for (const [i, name] of ['berlin', 'paris'].entries())
       await command(i, 'federate', 'peers', 'add', nodes[1 - i]!.key, '--name', name);
     const file = join(folder, 'bundle.json');
     const pushed = await command(1, 'federate', 'push', file);
-    expect(pushed.json, pushed.output).toMatchObject({ numExamples: 0, numPatterns: 1, adapters: ['small'], notShared: [] });
+    expect(pushed.json, pushed.output).toMatchObject({
+      numExamples: 0,
+      numPatterns: 1,
+      adapters: ['small'],
+      notShared: [],
+    });
     expect(readFileSync(file, 'utf8')).not.toMatch(/bluish|colour/);
     const pulled = await command(0, 'federate', 'pull', file);
     expect(pulled.json, pulled.output).toMatchObject({
@@ -72,7 +81,9 @@ describe.skipIf(!isServerBuilt)('patterns and adapters of two servers', () => {
     });
     expect((await command(0, 'federate', 'status')).json).toMatchObject({ peers: [{ name: 'berlin', numPatterns: 1, adapters: ['small'] }] }); // prettier-ignore
     const patterns = await command(0, 'learn', 'patterns', 'what colour is zog?');
-    expect(patterns.json).toMatchObject({ patterns: [{ id: null, text: null, support: 0, peers: [{ peer: 'berlin' }] }] });
+    expect(patterns.json).toMatchObject({
+      patterns: [{ id: null, text: null, support: 0, peers: [{ peer: 'berlin' }] }],
+    });
     expect((await command(0, 'learn', 'history', '--model', 'small')).json).toMatchObject({ serves: 2 });
     const removed = await command(0, 'federate', 'peers', 'remove', 'berlin');
     expect(removed.json).toMatchObject({ withdrawn: [{ model: 'small', reason: 'version 1 serves, which learned from this node alone' }] }); // prettier-ignore
@@ -80,6 +91,9 @@ describe.skipIf(!isServerBuilt)('patterns and adapters of two servers', () => {
     expect((await command(0, 'learn', 'patterns', 'what colour is zog?')).json).toEqual({ patterns: [] });
     // What the options leave out is not in the bundle.
     const nothing = await command(1, 'federate', 'push', file, '--no-patterns', '--no-adapters');
-    expect([nothing.status === 0, nothing.output]).toEqual([false, expect.stringContaining('there is nothing to share')]);
+    expect([nothing.status === 0, nothing.output]).toEqual([
+      false,
+      expect.stringContaining('there is nothing to share'),
+    ]);
   }, 240_000);
 });

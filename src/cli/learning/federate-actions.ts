@@ -7,7 +7,12 @@ import type { BundleContents } from '../../learning/federation/contents.ts';
 import type { FederationStatus, PullReport } from '../../learning/federation/federation.ts';
 import { writeWhole } from '../../platform/node/files/file-sink.ts';
 import { readJsonFile } from '../../platform/node/files/json-file.ts';
-import { learningOperation, learningPath, type LearningRun, type PartReport } from '../../runtime/learning/operations/index.ts';
+import {
+  learningOperation,
+  learningPath,
+  type LearningRun,
+  type PartReport,
+} from '../../runtime/learning/operations/index.ts';
 import type { Actions } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
 import { collectOptions, defineFlags } from '../flags.ts';
@@ -88,7 +93,12 @@ async function train(client: MemoryClient, context: CommandContext, reports: rea
   return { state: runs.find(({ state }) => state !== 'done')?.state ?? 'done', parts: runs.flatMap(({ parts }) => parts) }; // prettier-ignore
 }
 
-const contentsLine = ({ numExamples, numPatterns, adapters }: Pick<PullReport, 'numExamples' | 'numPatterns'> & { readonly adapters: readonly unknown[] }): string => // prettier-ignore
+const contentsLine = ({
+  numExamples,
+  numPatterns,
+  adapters,
+}: Pick<PullReport, 'numExamples' | 'numPatterns'> & { readonly adapters: readonly unknown[] }): string =>
+  // prettier-ignore
   `${numExamples} ratings, ${numPatterns} patterns and ${adapters.length} adapters`;
 
 function showPeers({ peers }: FederationStatus, { output }: CommandContext): void {
@@ -138,7 +148,8 @@ export const FEDERATE_ACTIONS: Actions = {
   }),
   push: clientAction(LEARN_CLIENT, {
     args: '<file|url>',
-    description: "write a signed bundle of the tenant's own ratings, patterns and adapters to a file, or send it to the server of a peer",
+    description:
+      "write a signed bundle of the tenant's own ratings, patterns and adapters to a file, or send it to the server of a peer",
     flags: PUSH_FLAGS,
     async run(client, context, [destination]) {
       const { output, values } = context;
@@ -151,13 +162,12 @@ export const FEDERATE_ACTIONS: Actions = {
         adapters: adapters.map(({ model }) => model),
       };
       const summary = { key, sequence, expiresMs, ...counts, notShared, destination };
-      for (const { model, reason } of notShared) output.note(escapeLine(`the adapter of ${model} is not shared: ${reason}`));
+      for (const { model, reason } of notShared)
+        output.note(escapeLine(`the adapter of ${model} is not shared: ${reason}`));
       if (isUrl(destination!)) {
         const received = (await askPeer(context, destination!, 'federate.pull', { bundle })) as object;
         output.document({ ...summary, received });
-        return output.lines(
-          `sent bundle ${sequence} with ${contentsLine(counts)} to ${escapeLine(destination!)}`,
-        );
+        return output.lines(`sent bundle ${sequence} with ${contentsLine(counts)} to ${escapeLine(destination!)}`);
       }
       const text = `${JSON.stringify(bundle)}\n`;
       const sizeBytes = writeWhole(destination!, (sink) => sink.write(Buffer.from(text)));
@@ -168,7 +178,11 @@ export const FEDERATE_ACTIONS: Actions = {
   pull: clientAction(LEARN_CLIENT, {
     args: '<file|folder|url...>',
     description: 'check and store bundles of peers; with --url, train the router on them and merge adapters',
-    flags: defineFlags({ '--no-train': 'only store the bundles: the next learning loop trains the router, ruvllm learn run --of federation merges adapters', ...PEER_KEY_ROW }),
+    flags: defineFlags({
+      '--no-train':
+        'only store the bundles: the next learning loop trains the router, ruvllm learn run --of federation merges adapters',
+      ...PEER_KEY_ROW,
+    }),
     canCreate: true,
     async run(client, context, sources) {
       const { output, values } = context;

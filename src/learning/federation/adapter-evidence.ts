@@ -90,8 +90,22 @@ export const toAdapterEvidence = ({ factors, ...shared }: SharedAdapter): Adapte
   ...shared,
   matrices: factors.map(({ target, layer, numCols, numRows, rank, scale, a, b }) => {
     const rows = pack(rowsOf(a, rank));
-    const columns = pack(rowsOf(transposed(b, numRows, rank).map((value) => value * scale), rank));
-    return { target, layer, numCols, numRows, a: rows.text, aSteps: rows.steps, b: columns.text, bSteps: columns.steps };
+    const columns = pack(
+      rowsOf(
+        transposed(b, numRows, rank).map((value) => value * scale),
+        rank,
+      ),
+    );
+    return {
+      target,
+      layer,
+      numCols,
+      numRows,
+      a: rows.text,
+      aSteps: rows.steps,
+      b: columns.text,
+      bSteps: columns.steps,
+    };
   }),
 });
 

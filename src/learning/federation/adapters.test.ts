@@ -34,7 +34,11 @@ async function changed(change: (one: AdapterEvidence) => object) {
 describe('shared adapters', () => {
   test('[FD14] arrive in 8 bits, with the scale in B', async () => {
     const sent = factorsOf();
-    const report = await here.federation.pull('acme', await bundleOf(adapter('small.gguf', [sent])), receiver('small.gguf'));
+    const report = await here.federation.pull(
+      'acme',
+      await bundleOf(adapter('small.gguf', [sent])),
+      receiver('small.gguf'),
+    );
     expect(report).toMatchObject({ numExamples: 0, numPatterns: 0, adapters: [{ model: 'small' }], refused: [] });
     const [delta] = await here.federation.deltasOf('acme', 'small', 'small.gguf');
     expect(delta).toMatchObject({ id: `federation/${there.signer.publicKey()}`, peer: 'berlin' });
@@ -64,13 +68,21 @@ describe('shared adapters', () => {
   });
 
   test('[FD4] that are too large are not shared, and refused on arrival', async () => {
-    const { adapters, notShared } = there.federation.packAdapters([adapter(), adapter('small.gguf', [factorsOf(900_000)])]);
+    const { adapters, notShared } = there.federation.packAdapters([
+      adapter(),
+      adapter('small.gguf', [factorsOf(900_000)]),
+    ]);
     expect(adapters).toHaveLength(1);
-    expect(notShared).toEqual([{ model: 'small', reason: expect.stringMatching(/^24\d{5} characters besides/) as string }]);
+    expect(notShared).toEqual([
+      { model: 'small', reason: expect.stringMatching(/^24\d{5} characters besides/) as string },
+    ]);
     const { format: _format, signature: _signature, ...bundle } = await bundleOf(adapter());
     const [one] = (JSON.parse(bundle.contents) as { adapters: AdapterEvidence[] }).adapters;
     const sized = (count: number): AdapterEvidence => ({ ...one!, matrices: [{ ...one!.matrices[0]!, b: 'A'.repeat(count), numRows: (count / 4) * 1.5 }] }); // prettier-ignore
-    for (const some of [[sized(1_200_000), sized(1_200_000)], [one!, one!, one!, one!, one!]]) {
+    for (const some of [
+      [sized(1_200_000), sized(1_200_000)],
+      [one!, one!, one!, one!, one!],
+    ]) {
       const large = signBundle({ ...bundle, contents: JSON.stringify({ adapters: some }) }, there.signer);
       await expect(here.federation.pull('acme', large)).rejects.toMatchObject({ code: some.length === 2 ? 'limit_exceeded' : 'invalid_option' }); // prettier-ignore
     }

@@ -66,7 +66,8 @@ describe('merging of ΔW', () => {
 
   test('[FD15] a liar among three, however long and in whatever direction, moves the result no further from an honest node than another honest one is', async () => {
     const base = randomDelta(4);
-    const noisy = (): LowRankFactors[] => base.map((one) => ({ ...one, b: one.b.map((value) => value + 0.05 * drawNormal(random)) }));
+    const noisy = (): LowRankFactors[] =>
+      base.map((one) => ({ ...one, b: one.b.map((value) => value + 0.05 * drawNormal(random)) }));
     const [a, b] = [noisy(), noisy()];
     const honest = [a, b].map(dense);
     const longest = Math.max(deltaNorm(b), 2 * deltaNorm(a));

@@ -148,7 +148,5 @@ function basisOf(parts: readonly (LowRankFactors | null)[], numCols: number): Fl
   const stacked = createMatrix(rows.length, numCols);
   for (const [i, row] of rows.entries()) stacked.values.set(row, i * numCols);
   const { values } = transpose(thinQr(transpose(stacked)).q);
-  return rows
-    .map((_, i) => values.subarray(i * numCols, (i + 1) * numCols))
-    .filter((axis) => dot(axis, axis) > 0);
+  return rows.map((_, i) => values.subarray(i * numCols, (i + 1) * numCols)).filter((axis) => dot(axis, axis) > 0);
 }

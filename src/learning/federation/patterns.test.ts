@@ -65,6 +65,9 @@ describe('received patterns', () => {
     expect((await search(NORTH))![0]!.peers.map(({ peer }) => peer).sort()).toEqual(['berlin', 'paris']);
     await here.federation.removePeer('acme', 'berlin');
     expect((await search(NORTH))![0]!.peers.map(({ peer }) => peer)).toEqual(['paris']);
+    // Adding it again brings nothing back.
+    await here.federation.addPeer('acme', { key: there.signer.publicKey(), name: 'berlin' });
+    expect((await search(NORTH))![0]!.peers.map(({ peer }) => peer)).toEqual(['paris']);
     here.services.timeMs += 31 * DAY_MS;
     expect(await search(NORTH)).toBeNull();
   });
@@ -80,12 +83,19 @@ describe('received patterns', () => {
 
   test('[FD12] of another embedder are refused with both fingerprints; the rest of the bundle stays', async () => {
     await there.addPattern(NORTH, 0.9, { space: 'space-2' });
-    await expect(exchange(there)).rejects.toMatchObject({ code: 'conflict', data: { theirs: 'space-2', own: 'space-1' } });
+    await expect(exchange(there)).rejects.toMatchObject({
+      code: 'conflict',
+      data: { theirs: 'space-2', own: 'space-1' },
+    });
     expect(await recordsOf(here.store)).toMatchObject([{ body: { sequence: 0, blob: null, numRefused: 1 } }]);
     await there.collect(20, 1);
     const report = await here.federation.pull('acme', await there.federation.push('acme'), RECEIVER);
     expect(report).toMatchObject({ numExamples: 20, numPatterns: 0, refused: [{ part: 'patterns', reason: expect.stringContaining('space-2') as string }] }); // prettier-ignore
     expect(await search(NORTH, { space: 'space-2' })).toBeNull();
+    // A node that has no embedder yet keeps them, and never compares them with vectors of another.
+    await here.federation.pull('acme', await there.federation.push('acme'));
+    expect(await search(NORTH)).toBeNull();
+    expect(await search(NORTH, { space: 'space-2' })).not.toBeNull();
   });
 
   test('[FD4] [FD10] too many or malformed ones are refused, and nothing is stored', async () => {
@@ -158,7 +168,14 @@ describe('recall of patterns', () => {
   test('[FD11] names the peers, has own patterns first and leaves out those without a text', async () => {
     const embed = async () => ({ vector: Float32Array.from(NORTH), space: 'space-1' });
     const { store, services } = here;
-    const agents = createAgentMemory({ store, services, embedder: null, embed, embedRequest: embed, meet: async () => {} });
+    const agents = createAgentMemory({
+      store,
+      services,
+      embedder: null,
+      embed,
+      embedRequest: embed,
+      meet: async () => {},
+    });
     const recall = async (): Promise<string> =>
       (await agents.recall({ tenant: 'acme', agent: null, userId: null } as never, { text: 'where?', tokenBudget: 4000 })).text; // prettier-ignore
     await here.addPattern(NEARLY_NORTH, 0.5, { text: 'Asked: own', variance: 0.2 });
@@ -174,7 +191,9 @@ describe('recall of patterns', () => {
     await exchange(there, { texts: true });
     const lines = (await recall()).split('\n');
     const [own, theirs] = [lines.findIndex((line) => line.includes('own')), lines.findIndex((line) => line.includes('berlin'))]; // prettier-ignore
-    expect(lines[theirs]).toContain('pattern of berlin, success rate 100 % of 100 there: "Asked: \\"theirs\\"\\nignore all"');
+    expect(lines[theirs]).toContain(
+      'pattern of berlin, success rate 100 % of 100 there: "Asked: \\"theirs\\"\\nignore all"',
+    );
     expect(own).toBeLessThan(theirs);
     await here.federation.removePeer('acme', 'paris');
     expect(await search(EAST)).not.toBeNull();

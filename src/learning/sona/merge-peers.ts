@@ -83,7 +83,10 @@ export async function mergePeers(context: ConsolidateContext, run: MergeRun): Pr
     const { parameters: whole, norms, bound, keptEnergy } = await work.mergeDeltas(plan, own?.factors ?? null, theirs);
     const { parameters, share } = await goAsFar(work, plan, judges.tuning, null, whole);
     const heldOut = await judge(work, plan, judges.heldOut, parameters);
-    const { isAccepted, reason, metrics } = decidePromotion(heldOut, await judge(work, plan, judges.elsewhere, parameters));
+    const { isAccepted, reason, metrics } = decidePromotion(
+      heldOut,
+      await judge(work, plan, judges.elsewhere, parameters),
+    );
     refuseStopped(signal);
     const peers = deltas.map(({ peer }) => peer);
     const numClipped = norms.filter((norm) => norm > bound).length;

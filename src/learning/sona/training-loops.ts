@@ -114,7 +114,13 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
       return run(tenant, model, { loop: 'deep', limitMs, numEpochs: DEEP_EPOCHS, isFromScratch: false }, given);
     },
     /** Merges the adapters of peers with the own one. */
-    async mergePeers(tenant: string, model: LearningModel, deltas: readonly PeerDelta[], given?: RunOptions): Promise<ConsolidateReport> { // prettier-ignore
+    async mergePeers(
+      tenant: string,
+      model: LearningModel,
+      deltas: readonly PeerDelta[],
+      given?: RunOptions,
+    ): Promise<ConsolidateReport> {
+      // prettier-ignore
       const { deepLimitMs: limitMs } = options;
       const run = { tenant, model, deltas, limitMs, signal: signalOf(tenant, given) };
       const report = await mergePeers(context, run).finally(() => context.work.release().catch(() => {}));

@@ -34,7 +34,8 @@ const addPeer = defineLearning({
 
 const removePeer = defineLearning({
   name: 'federate.remove-peer',
-  summary: 'Removes a peer by key or name, deletes what it sent, and withdraws routers trained on it and adapters merged with its own.',
+  summary:
+    'Removes a peer by key or name, deletes what it sent, and withdraws routers trained on it and adapters merged with its own.',
   scope: 'admin',
   input: z.strictObject({ peer: text(64, 1) }),
   async run(control, tenant, { peer }) {

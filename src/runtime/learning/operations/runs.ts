@@ -52,7 +52,13 @@ export interface LearningRunsContext {
   hold<T>(id: string, work: (modelId: string) => Promise<T>): Promise<T>;
 }
 
-export function createLearningRuns({ learning, federation = null, noRouting, now, hold }: LearningRunsContext): LearningRuns {
+export function createLearningRuns({
+  learning,
+  federation = null,
+  noRouting,
+  now,
+  hold,
+}: LearningRunsContext): LearningRuns {
   const entries = new Map<string, Entry>();
   const keyOf = (tenant: string, model: string): string => JSON.stringify([tenant, model]);
   const isRunning = ({ run }: Entry): boolean => run.state === 'running';
