@@ -97,7 +97,7 @@ export interface Federation extends PeerEvidence {
   packAdapters(adapters: readonly OwnAdapter[]): PackedAdapters;
   /** Own patterns near a question together with those of peers; null: no peer has patterns of its space. */
   patternsNear(tenant: string, question: PatternQuestion, k: number): Promise<readonly SharedPattern[] | null>;
-  /** What peers trained for this model file; throws `conflict` if they trained only for another file of this name. */
+  /** Adapters of peers for this model file; throws `conflict` if they trained only for another file of this name. */
   deltasOf(tenant: string, model: string, path: string): Promise<readonly PeerDelta[]>;
   /** SHA-256 of a model file. */
   hashModel(path: string): string;

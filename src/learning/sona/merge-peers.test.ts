@@ -108,7 +108,7 @@ describe('merging the adapters of peers', () => {
     expect(await sona.versions.active('acme', line)).toMatchObject({ version: 1 });
     expect(await own.lossOf('new?', ANSWER)).toBeCloseTo(before, 5);
     await expect(sona.rollback('acme', 'small', 2)).rejects.toMatchObject({ code: 'not_found' });
-    // What the withdrawn versions had learned from own requests is learned again.
+    // Own requests that the withdrawn versions had learned are learned again.
     const again = await sona.backgroundConsolidate('acme', 'small');
     expect(again.version, again.reason).toMatchObject({ isAccepted: true });
     expect(again.version!.learnedFrom).not.toContain('federation/berlin');
