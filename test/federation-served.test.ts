@@ -20,8 +20,9 @@ function federate(node: number, ...args: string[]) {
   return { status, stderr, json: JSON.parse(stdout || '{}') as Record<string, never>, stdout: stdout + stderr };
 }
 
+/** Without keep-alive: a command blocks this process, which then does not see that the server closed an idle connection. */
 const post = async (node: number, path: string, body: object): Promise<Response> =>
-  fetch(nodes[node]!.server.url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }); // prettier-ignore
+  fetch(nodes[node]!.server.url + path, { method: 'POST', headers: { 'content-type': 'application/json', connection: 'close' }, body: JSON.stringify(body) }); // prettier-ignore
 
 /** Requests to a candidate by name, each rated. */
 async function rate(node: number, count: number, offset: number): Promise<void> {

@@ -2,6 +2,7 @@ import { createRandom } from '../../src/core/random.ts';
 import { bootstrap } from '../../src/learning/evaluation/bootstrap.ts';
 import { hasRoutingSuite, readBanking } from '../support/learn/routing-data.ts';
 import { printTable } from '../support/report.ts';
+import { measureAdapters } from './federation-adapters.ts';
 import { createFederationNode, exchange, type FederationNode, type RatedText } from './support/federation-node.ts';
 
 /** Desks of a bank, each for some of the 77 intents of its customers. */
@@ -99,9 +100,10 @@ type Figures = Record<string, number>;
 
 /** Three nodes against one with all ratings, and against one liar among the three. */
 export async function measure({ isDevelopment = false } = {}): Promise<Figures> {
+  const adapters = await measureAdapters(isDevelopment);
   if (!hasRoutingSuite()) {
     console.error('federation: not measured, because the routing suite is not beside the checkout');
-    return {};
+    return adapters;
   }
   const questions = readBanking().map(({ text, intent }) => ({ text, intent, desk: deskOf(intent) }));
   /** By setup, whether each held-out question of each split went right; of several nodes, the mean. */
@@ -155,5 +157,5 @@ export async function measure({ isDevelopment = false } = {}): Promise<Figures> 
   const worst = Object.keys(LIES).reduce((a, b) => (figures[`poison_loss_${b}`]! > figures[`poison_loss_${a}`]! ? b : a)); // prettier-ignore
   for (const end of ['', '_ci_low', '_ci_high']) figures[`poison_loss${end}`] = figures[`poison_loss_${worst}${end}`]!;
   printTable(table);
-  return figures;
+  return { ...figures, ...adapters };
 }

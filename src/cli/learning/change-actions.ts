@@ -81,7 +81,7 @@ export const CHANGE_ACTIONS: Actions = {
     description:
       'run a learning loop and wait for it: for the model, reranking and, with --url, routing, or for --of only; Ctrl-C stops a local run, which can resume later',
     flags: defineFlags({ ...OF_ROW, '--loop <background|deep> loop': 'learning loop; default background' }),
-    needsModel: (context) => isLocal(context) && isOfModel(context),
+    needsModel: (context) => isLocal(context) && (isOfModel(context) || context.values['--of'] === 'federation'),
     async run(client, context) {
       const { output, values } = context;
       const loop = values['--loop'] === undefined ? {} : { loop: values['--loop'] };

@@ -3,10 +3,16 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Bundle } from '../../learning/federation/bundle.ts';
+import type { BundleContents } from '../../learning/federation/contents.ts';
 import type { FederationStatus, PullReport } from '../../learning/federation/federation.ts';
 import { writeWhole } from '../../platform/node/files/file-sink.ts';
 import { readJsonFile } from '../../platform/node/files/json-file.ts';
-import { learningOperation, learningPath } from '../../runtime/learning/operations/index.ts';
+import {
+  learningOperation,
+  learningPath,
+  type LearningRun,
+  type PartReport,
+} from '../../runtime/learning/operations/index.ts';
 import type { Actions } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
 import { collectOptions, defineFlags } from '../flags.ts';
@@ -26,8 +32,10 @@ const PEER_KEY_ROW = {
   '--peer-api-key <key>': 'API key of the other server, with scope admin (env RUVLLM_PEER_API_KEY)',
 };
 const SHARE_FLAGS = defineFlags({
-  '--texts texts': 'share the texts of the requests, too',
+  '--texts texts': 'share the texts of requests and patterns, too',
   '--no-terms terms': 'share no hashed words, which can be guessed by trying words',
+  '--no-patterns patterns': 'share no patterns of rated requests',
+  '--no-adapters adapters': 'share no trained adapters',
   '--expires-days <days> expiresDays': 'days until receivers stop using the bundle, 1 to 90; default 30',
 });
 const PUSH_FLAGS = [...SHARE_FLAGS, ...defineFlags(PEER_KEY_ROW)];
@@ -60,15 +68,38 @@ async function* readBundles(context: CommandContext, source: string): AsyncGener
   }
 }
 
-/** Trains the router with the new bundles; the gate decides whether it serves. */
-async function train(client: MemoryClient, context: CommandContext): Promise<object> {
-  const run = await runToEnd(client, context, { of: 'routing' });
-  const { parts = [] } = run as { parts?: typeof run.parts };
-  for (const { part, state, version, reason } of parts) {
-    context.output.lines(escapeLine(`${part}: ${PART_STATES[state](version)}; ${reason}`));
-  }
-  return { state: run.state, parts };
+interface PulledReport extends PullReport {
+  /** Whether a router can be trained on its ratings. */
+  readonly isTrainable: boolean;
+  /** Models that its adapters may belong to. */
+  readonly mergeable: readonly string[];
 }
+
+/** Trains the router and merges adapters with the new bundles; the gates decide whether the results serve. */
+async function train(client: MemoryClient, context: CommandContext, reports: readonly PulledReport[]) {
+  const models = [...new Set(reports.flatMap(({ mergeable }) => mergeable))];
+  const inputs: object[] = models.map((model) => ({ of: 'federation', model }));
+  if (reports.some(({ isTrainable }) => isTrainable)) inputs.unshift({ of: 'routing' });
+  const runs: { readonly state: string; readonly parts: readonly PartReport[] }[] = [];
+  for (const input of inputs) {
+    const { state, parts = [], model } = (await runToEnd(client, context, input)) as LearningRun & { parts?: LearningRun['parts'] }; // prettier-ignore
+    for (const { part, state: end, version, reason } of parts) {
+      const what = part === 'federation' ? `adapter of ${model}` : part;
+      context.output.lines(escapeLine(`${what}: ${PART_STATES[end](version)}; ${reason}`));
+    }
+    runs.push({ state, parts });
+  }
+  if (runs.length === 0) return null;
+  return { state: runs.find(({ state }) => state !== 'done')?.state ?? 'done', parts: runs.flatMap(({ parts }) => parts) }; // prettier-ignore
+}
+
+const contentsLine = ({
+  numExamples,
+  numPatterns,
+  adapters,
+}: Pick<PullReport, 'numExamples' | 'numPatterns'> & { readonly adapters: readonly unknown[] }): string =>
+  // prettier-ignore
+  `${numExamples} ratings, ${numPatterns} patterns and ${adapters.length} adapters`;
 
 function showPeers({ peers }: FederationStatus, { output }: CommandContext): void {
   if (peers.length === 0) return output.note('no peers; add one with: ruvllm federate peers add KEY --name NAME');
@@ -77,10 +108,12 @@ function showPeers({ peers }: FederationStatus, { output }: CommandContext): voi
     peer.key,
     peer.sequence === 0 ? 'no bundle yet' : peer.isExpired ? 'expired' : `until ${dateOf(peer.expiresMs)}`,
     String(peer.numExamples),
+    String(peer.numPatterns),
+    escapeLine(peer.adapters.join(', ') || '–'),
     String(peer.numRefused),
     escapeLine(peer.lastRefusal ?? ''),
   ]);
-  output.table(['PEER', 'KEY', 'BUNDLE', 'RATINGS', 'REFUSED', 'LAST REFUSAL'], rows);
+  output.table(['PEER', 'KEY', 'BUNDLE', 'RATINGS', 'PATTERNS', 'ADAPTERS', 'REFUSED', 'LAST REFUSAL'], rows);
 }
 
 /** Actions of `ruvllm federate`. */
@@ -107,53 +140,62 @@ export const FEDERATE_ACTIONS: Actions = {
         output.document(await client.call<object>('federate.add-peer', { key, name }));
         return output.note('added: its bundles are accepted from now on');
       }
-      const removed = await client.call<{ withdrawn: readonly { reason: string }[] }>('federate.remove-peer', { peer: key }); // prettier-ignore
+      const removed = await client.call<{ withdrawn: readonly { model: string; reason: string }[] }>('federate.remove-peer', { peer: key }); // prettier-ignore
       output.document(removed);
       output.note('removed, with everything it sent');
-      for (const { reason } of removed.withdrawn) output.note(`routers trained on it are withdrawn: ${reason}`);
+      for (const { model, reason } of removed.withdrawn) output.note(escapeLine(`${model}: learned from it, withdrawn; ${reason}`)); // prettier-ignore
     },
   }),
   push: clientAction(LEARN_CLIENT, {
     args: '<file|url>',
-    description: "write a signed bundle of the tenant's own ratings to a file, or send it to the server of a peer",
+    description:
+      "write a signed bundle of the tenant's own ratings, patterns and adapters to a file, or send it to the server of a peer",
     flags: PUSH_FLAGS,
     async run(client, context, [destination]) {
       const { output, values } = context;
-      const { bundle } = await client.call<{ bundle: Bundle }>('federate.push', collectOptions(SHARE_FLAGS, values));
+      const { bundle, notShared } = await client.call<{ bundle: Bundle; notShared: readonly { model: string; reason: string }[] }>('federate.push', collectOptions(SHARE_FLAGS, values)); // prettier-ignore
       const { key, sequence, expiresMs, contents } = bundle;
-      const { routes } = JSON.parse(contents) as { routes: { examples: readonly unknown[] } };
-      const summary = { key, sequence, expiresMs, numExamples: routes.examples.length, destination };
+      const { routes, patterns, adapters = [] } = JSON.parse(contents) as BundleContents;
+      const counts = {
+        numExamples: routes?.examples.length ?? 0,
+        numPatterns: patterns?.patterns.length ?? 0,
+        adapters: adapters.map(({ model }) => model),
+      };
+      const summary = { key, sequence, expiresMs, ...counts, notShared, destination };
+      for (const { model, reason } of notShared)
+        output.note(escapeLine(`the adapter of ${model} is not shared: ${reason}`));
       if (isUrl(destination!)) {
         const received = (await askPeer(context, destination!, 'federate.pull', { bundle })) as object;
         output.document({ ...summary, received });
-        return output.lines(
-          `sent bundle ${sequence} with ${summary.numExamples} ratings to ${escapeLine(destination!)}`,
-        );
+        return output.lines(`sent bundle ${sequence} with ${contentsLine(counts)} to ${escapeLine(destination!)}`);
       }
       const text = `${JSON.stringify(bundle)}\n`;
       const sizeBytes = writeWhole(destination!, (sink) => sink.write(Buffer.from(text)));
       output.document({ ...summary, sizeBytes });
-      output.lines(`wrote ${escapeLine(destination!)}: bundle ${sequence}, ${summary.numExamples} ratings, ${formatBytes(sizeBytes)}`); // prettier-ignore
+      output.lines(`wrote ${escapeLine(destination!)}: bundle ${sequence}, ${contentsLine(counts)}, ${formatBytes(sizeBytes)}`); // prettier-ignore
     },
   }),
   pull: clientAction(LEARN_CLIENT, {
     args: '<file|folder|url...>',
-    description: 'check and store bundles of peers; with --url of a server with routes, train its router on them',
-    flags: defineFlags({ '--no-train': 'only store the bundles; the next learning loop uses them', ...PEER_KEY_ROW }),
+    description: 'check and store bundles of peers; with --url, train the router on them and merge adapters',
+    flags: defineFlags({
+      '--no-train':
+        'only store the bundles: the next learning loop trains the router, ruvllm learn run --of federation merges adapters',
+      ...PEER_KEY_ROW,
+    }),
     canCreate: true,
     async run(client, context, sources) {
       const { output, values } = context;
-      const accepted: PullReport[] = [];
+      const accepted: PulledReport[] = [];
       const refused: { source: string; reason: string }[] = [];
-      let isTrainable = false;
       let firstError: unknown;
       for (const source of sources) {
         for await (const [name, bundle] of readBundles(context, source)) {
           try {
-            const report = await client.call<PullReport & { isTrainable: boolean }>('federate.pull', { bundle });
+            const report = await client.call<PulledReport>('federate.pull', { bundle });
             accepted.push(report);
-            isTrainable = report.isTrainable;
-            output.lines(`${escapeLine(report.peer)}: bundle ${report.sequence} with ${report.numExamples} ratings, valid until ${dateOf(report.expiresMs)}`); // prettier-ignore
+            output.lines(`${escapeLine(report.peer)}: bundle ${report.sequence} with ${contentsLine(report)}, valid until ${dateOf(report.expiresMs)}`); // prettier-ignore
+            for (const { part, reason } of report.refused) output.note(escapeLine(`${part} refused: ${reason}`));
           } catch (error) {
             // One refused bundle must not stop those of other peers.
             firstError ??= error;
@@ -162,11 +204,10 @@ export const FEDERATE_ACTIONS: Actions = {
           }
         }
       }
-      const isTraining = accepted.length > 0 && isTrainable && values['--no-train'] !== false;
-      const training = isTraining ? await train(client, context) : null;
+      const training = values['--no-train'] === false ? null : await train(client, context, accepted);
       if (firstError !== undefined) throw firstError;
       output.document({ accepted, refused, training });
-      if (accepted.length > 0 && !isTrainable) output.note('stored; a server with --route-config trains its router on them'); // prettier-ignore
+      if (accepted.some(({ numExamples }) => numExamples > 0) && !accepted.some(({ isTrainable }) => isTrainable)) output.note('ratings are stored; a server with --route-config trains its router on them'); // prettier-ignore
     },
   }),
   status: learnAction<FederationStatus>('federate.status', {
@@ -177,7 +218,7 @@ export const FEDERATE_ACTIONS: Actions = {
       const { sent } = status;
       output.details([
         ['public key', status.key],
-        ['sent', sent.numBundles === 0 ? 'nothing' : `${sent.numBundles} bundles, the last with ${sent.numExamples} ratings on ${dateOf(sent.pushedMs)}`], // prettier-ignore
+        ['sent', sent.numBundles === 0 ? 'nothing' : `${sent.numBundles} bundles, the last with ${contentsLine(sent)} on ${dateOf(sent.pushedMs)}`], // prettier-ignore
       ]);
       showPeers(status, context);
     },

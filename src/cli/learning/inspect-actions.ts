@@ -7,6 +7,7 @@ import { ifForbidden } from '../servers/ask-server.ts';
 import { columnsOf, dateOf, oneLine, roundTo } from '../memory/show.ts';
 import { LEARN_CLIENT, learnAction } from './client.ts';
 import { lineInput, modelInput, OF_ROW } from './model-input.ts';
+import { escapeLine } from '../safe-text.ts';
 
 interface Version {
   readonly version: number;
@@ -58,12 +59,15 @@ interface Diff {
 
 interface PatternResult {
   readonly patterns: readonly {
-    readonly text: string;
     readonly verdict: string;
     readonly support: number;
     readonly confidence: number;
     readonly similarity: number;
     readonly recommendedModel: string | null;
+    /** Null: only peers have it, and share no texts. */
+    readonly text: string | null;
+    /** Nodes that have it, too; absent: no peer has patterns. */
+    readonly peers?: readonly { readonly peer: string; readonly support: number }[];
   }[];
 }
 
@@ -171,15 +175,16 @@ export const INSPECT_ACTIONS: Actions = {
     needsVectors: true,
     show({ patterns }, { output }) {
       if (patterns.length === 0) return output.note('no patterns yet; the deep loop derives them from rated requests');
-      const rows = patterns.map(({ similarity, verdict, support, confidence, recommendedModel, text }) => [
+      const rows = patterns.map(({ similarity, verdict, support, confidence, recommendedModel, text, peers = [] }) => [
         similarity.toFixed(3),
         verdict,
         String(support),
         confidence.toFixed(2),
         recommendedModel ?? '–',
-        text,
+        escapeLine(peers.map(({ peer, support: count }) => `${peer} (${count})`).join(', ') || '–'),
+        escapeLine(text ?? '–'),
       ]);
-      output.table(['SIMILARITY', 'VERDICT', 'REQUESTS', 'CONFIDENCE', 'MODEL', 'TEXT'], rows);
+      output.table(['SIMILARITY', 'VERDICT', 'REQUESTS', 'CONFIDENCE', 'MODEL', 'PEERS', 'TEXT'], rows);
     },
   }),
   data: clientAction(LEARN_CLIENT, {

@@ -9,7 +9,7 @@ export function modelInput(client: MemoryClient, { values }: CommandContext): { 
 
 export const OF_ROW = {
   '--of <model|reranking|routing>':
-    'what the versions belong to: the model, reranking of recalled records, or routing; default model (run and cancel: all)',
+    'what the versions belong to: the model, reranking of recalled records, or routing; default model (run and cancel: all, or federation, which merges adapters of peers)',
 };
 
 /** The model or part whose versions an operation concerns. */
@@ -18,6 +18,7 @@ export function lineInput(
   context: CommandContext,
 ): { readonly model?: string; readonly of?: string } {
   const of = context.values['--of'] as string | undefined;
+  if (of === 'federation') return { ...modelInput(client, context), of };
   return of === undefined || of === 'model' ? modelInput(client, context) : { of };
 }
 

@@ -1,78 +1,21 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { hashText } from '../../memory/common/ids.ts';
-import type { MemoryServices } from '../../memory/common/services.ts';
-import type { MemoryStore } from '../../memory/types.ts';
 import { textFromFloats, textToFloats } from '../router-training/router-line.ts';
-import type { ForeignRoutes, PeerEvidence } from '../router-training/router-trainer.ts';
-import type { VectoredRoutes } from '../router-training/collect-routes.ts';
+import type { ForeignRoutes } from '../router-training/router-trainer.ts';
 import { createFloatBlobs } from '../versions/blobs.ts';
-import { type Bundle, type BundleSigner, checkSignature, checkTimes, MAX_CONTENTS_CHARS, MAX_LIFETIME_MS, readBundle, signBundle } from './bundle.ts'; // prettier-ignore
-import { readContents } from './contents.ts';
-import { createPeerRecords, type PeerRecord, type SenderRecord } from './peer-records.ts';
+import { listPatterns } from '../reasoning-bank/list-patterns.ts';
+import { type AdapterEvidence, fromAdapterEvidence, MAX_ADAPTER_CHARS, MAX_SHARED_ADAPTERS, toAdapterEvidence } from './adapter-evidence.ts'; // prettier-ignore
+import { type Bundle, checkSignature, checkTimes, MAX_LIFETIME_MS, readBundle, signBundle } from './bundle.ts'; // prettier-ignore
+import { type BundleContents, fitContents, readContents } from './contents.ts';
+import { toPatternEvidence } from './pattern-evidence.ts';
+import { createPeerPatterns, type PeerEvidenceOf } from './peer-patterns.ts';
+import { peerId } from './peer-id.ts';
+import { otherBase, type Receiver, refuseParts } from './refuse-parts.ts';
+import { createPeerRecords, type PeerRecord } from './peer-records.ts';
 import { fromRouteEvidence, type ShareOptions, toRouteEvidence } from './route-evidence.ts';
+import type { Federation, FederationContext, PeerStatus, PushOptions, TrustedPeer } from './types.ts';
 
-/** A node whose bundles a tenant accepts. */
-export interface TrustedPeer {
-  /** Ed25519 public key in base64. */
-  readonly key: string;
-  readonly name: string;
-}
-
-/** The peers of each tenant, kept by the platform. */
-export interface PeerTrust {
-  list(tenant: string): readonly TrustedPeer[];
-  add(tenant: string, peer: TrustedPeer): void;
-  remove(tenant: string, key: string): void;
-}
-
-/** The rated requests that this node shares. */
-export interface OwnRoutes {
-  collect(tenant: string): Promise<VectoredRoutes & { readonly candidates: readonly string[] }>;
-}
-
-export interface PushOptions extends ShareOptions {
-  /** Time until the bundle expires. Default 30 days, at most 90. */
-  readonly lifetimeMs?: number;
-}
-
-export interface PullReport {
-  readonly peer: string;
-  readonly sequence: number;
-  readonly numExamples: number;
-  readonly expiresMs: number;
-}
-
-export interface PeerStatus extends TrustedPeer, Omit<PeerRecord, 'key' | 'acceptedMs' | 'blob' | 'stream'> {
-  /** Accepted within the last day. */
-  readonly numToday: number;
-  readonly isExpired: boolean;
-}
-
-export interface FederationStatus {
-  readonly key: string;
-  readonly peers: readonly PeerStatus[];
-  readonly sent: Omit<SenderRecord, 'sequence'>;
-}
-
-/** Shares what a tenant learned with trusted nodes, and learns from theirs. */
-export interface Federation extends PeerEvidence {
-  status(tenant: string): Promise<FederationStatus>;
-  addPeer(tenant: string, peer: TrustedPeer): Promise<TrustedPeer>;
-  /** Deletes what was received from it; returns its id in `learnedFrom`. */
-  removePeer(tenant: string, keyOrName: string): Promise<TrustedPeer & { readonly id: string }>;
-  /** A signed bundle of the tenant's own evidence; never of what it received. */
-  push(tenant: string, options?: PushOptions): Promise<Bundle>;
-  /** Checks and stores a bundle; nothing serves before the router's gate accepts it. */
-  pull(tenant: string, bundle: unknown): Promise<PullReport>;
-}
-
-export interface FederationContext {
-  readonly store: MemoryStore;
-  readonly services: MemoryServices;
-  readonly signer: BundleSigner;
-  readonly trust: PeerTrust;
-  readonly own: OwnRoutes;
-}
+export type * from './types.ts';
 
 const DAY_MS = 86_400_000;
 /** Accepted bundles of a peer per day: each starts a training. */
@@ -82,10 +25,15 @@ const MAX_PEERS = 16;
 const DEFAULT_LIFETIME_MS = 30 * DAY_MS;
 const NAME = /^[\w.-]{1,64}$/;
 
-/** The name of a peer in `learnedFrom`; no request has such an id. */
-export const peerId = (key: string): string => `federation/${key}`;
+/** Patterns of the bank that are compared for a bundle. */
+const MAX_LISTED_PATTERNS = 10_000;
 
-export function createFederation({ store, services, signer, trust, own }: FederationContext): Federation {
+function noHash(): never {
+  throw new RuvLLMError('unsupported', 'this node cannot identify model files, so it shares no adapters');
+}
+
+export function createFederation(context: FederationContext): Federation {
+  const { store, services, signer, trust, own, hashModel = noHash } = context;
   const records = createPeerRecords(store, services);
   const blobs = createFloatBlobs(store, services, 'federation');
 
@@ -118,14 +66,14 @@ export function createFederation({ store, services, signer, trust, own }: Federa
       lastRefusal: (error instanceof Error ? error.message : String(error)).slice(0, 1024),
     }));
 
-  async function accept(tenant: string, bundle: Bundle): Promise<PeerRecord> {
+  async function accept(tenant: string, bundle: Bundle, receiver: Receiver) {
     checkTimes(bundle, services.now());
-    const { routes } = readContents(bundle.contents);
+    const { kept, refused } = refuseParts(readContents(bundle.contents), receiver, hashModel);
     const before = await records.peer(tenant, bundle.key);
     const early = findRefusal(before, bundle, todayOf(before));
     // Before anything is stored: refused bundles must not fill the disk.
     if (early !== null) throw early;
-    const blob = await blobs.put(tenant, textToFloats(bundle.contents));
+    const blob = await blobs.put(tenant, textToFloats(refused.length === 0 ? bundle.contents : JSON.stringify(kept)));
     let replaced: string | null = null;
     const record = await records.changePeer(tenant, bundle.key, (one) => {
       const today = todayOf(one);
@@ -139,13 +87,53 @@ export function createFederation({ store, services, signer, trust, own }: Federa
         acceptedMs: [...today, Math.floor(services.now())],
         expiresMs: bundle.expiresMs,
         blob,
-        numExamples: routes.examples.length,
+        ...countsOf(kept),
+        ...(refused.length === 0 ? {} : { lastRefusal: refused[0]!.reason.slice(0, 1024) }),
       };
     });
     // Two peers may share equal contents; theirs has the same name.
     if (replaced !== null && replaced !== blob && !(await isUsed(tenant, replaced)))
       await blobs.delete(tenant, replaced);
-    return record;
+    return { record, kept, refused };
+  }
+
+  /** Bundles that are not expired. */
+  async function received(tenant: string): Promise<{ key: string; name: string; contents: BundleContents }[]> {
+    const all: { key: string; name: string; contents: BundleContents }[] = [];
+    for (const { key, name } of trust.list(tenant)) {
+      const record = await records.peer(tenant, key);
+      if (isStale(record)) continue;
+      all.push({ key, name, contents: readContents(textFromFloats(await blobs.get(tenant, record.blob!))) });
+    }
+    return all;
+  }
+
+  const patternsNear = createPeerPatterns(store, {
+    read: async (tenant) =>
+      (await received(tenant)).flatMap(({ name, contents: { patterns } }): PeerEvidenceOf[] =>
+        patterns === undefined ? [] : [{ peer: name, patterns }],
+      ),
+    async revision(tenant) {
+      const parts: string[] = [];
+      for (const { key, name } of trust.list(tenant)) {
+        const record = await records.peer(tenant, key);
+        if (!isStale(record)) parts.push(`${name} ${key} ${record.sequence}`);
+      }
+      return parts.join('\n');
+    },
+  });
+
+  async function collect(tenant: string, share: ShareOptions & Pick<PushOptions, 'patterns' | 'adapters'>) {
+    const { patterns: isSharing = true, adapters = [], ...options } = share;
+    const { examples, candidates, space } = await own.collect(tenant);
+    const patterns = isSharing ? toPatternEvidence(await listPatterns(store, tenant, MAX_LISTED_PATTERNS), options) : null; // prettier-ignore
+    if (examples.length === 0 && patterns === null && adapters.length === 0)
+      throw new RuvLLMError('not_found', 'no rated requests that a router candidate answered, no patterns and no trained adapter; there is nothing to share'); // prettier-ignore
+    return fitContents({
+      ...(examples.length === 0 ? {} : { routes: toRouteEvidence(examples, candidates, space, options) }),
+      ...(patterns === null ? {} : { patterns }),
+      ...(adapters.length === 0 ? {} : { adapters: [...adapters] }),
+    });
   }
 
   async function isUsed(tenant: string, blob: string): Promise<boolean> {
@@ -189,25 +177,14 @@ export function createFederation({ store, services, signer, trust, own }: Federa
         throw new RuvLLMError('not_found', `no peer ${JSON.stringify(keyOrName).slice(0, 100)} of this tenant`);
       trust.remove(tenant, peer.key);
       const { blob } = await records.peer(tenant, peer.key);
-      await records.changePeer(tenant, peer.key, (one) => ({ ...one, blob: null, numExamples: 0 }));
+      await records.changePeer(tenant, peer.key, (one) => ({ ...one, blob: null, numExamples: 0, numPatterns: 0, adapters: [] })); // prettier-ignore
       if (blob !== null && !(await isUsed(tenant, blob))) await blobs.delete(tenant, blob);
       return { ...peer, id: peerId(peer.key) };
     },
     async push(tenant, { lifetimeMs = DEFAULT_LIFETIME_MS, ...share } = {}) {
       if (!(lifetimeMs > 0 && lifetimeMs <= MAX_LIFETIME_MS))
         throw new RuvLLMError('invalid_option', `a bundle lives for up to ${MAX_LIFETIME_MS} ms, got ${lifetimeMs}`, { data: { option: 'lifetimeMs' } }); // prettier-ignore
-      const { examples, candidates, space } = await own.collect(tenant);
-      if (examples.length === 0)
-        throw new RuvLLMError('not_found', 'no rated requests that a router candidate answered; there is nothing to share'); // prettier-ignore
-      const routes = toRouteEvidence(examples, candidates, space, share);
-      const write = (): string => JSON.stringify({ routes });
-      let contents = write();
-      // Long texts or wide vectors: the newest examples that fit.
-      while (contents.length > MAX_CONTENTS_CHARS) {
-        const excess = contents.length / MAX_CONTENTS_CHARS;
-        routes.examples.splice(0, Math.ceil(routes.examples.length * (1 - 0.95 / excess)));
-        contents = write();
-      }
+      const { contents, text } = await collect(tenant, share);
       const createdMs = Math.floor(services.now());
       const { sequence } = await records.changeSender(tenant, (one) => ({
         ...one,
@@ -215,35 +192,64 @@ export function createFederation({ store, services, signer, trust, own }: Federa
         sequence: Math.max(one.sequence + 1, createdMs),
         pushedMs: createdMs,
         numBundles: one.numBundles + 1,
-        numExamples: routes.examples.length,
+        ...countsOf(contents),
       }));
       const key = signer.publicKey();
-      return signBundle({ key, stream: streamOf(tenant), sequence, createdMs, expiresMs: createdMs + lifetimeMs, contents }, signer); // prettier-ignore
+      return signBundle({ key, stream: streamOf(tenant), sequence, createdMs, expiresMs: createdMs + lifetimeMs, contents: text }, signer); // prettier-ignore
     },
-    async pull(tenant, value) {
+    async pull(tenant, value, receiver = ANY_RECEIVER) {
       const bundle = readBundle(value);
       const peer = requirePeer(tenant, bundle.key);
       // Before anything is written: only the peer itself may cause a write.
       checkSignature(bundle, signer);
       try {
-        const { sequence, numExamples, expiresMs } = await accept(tenant, bundle);
-        return { peer: peer.name, sequence, numExamples, expiresMs };
+        const { record, kept, refused } = await accept(tenant, bundle, receiver);
+        const { sequence, numExamples, numPatterns, expiresMs } = record;
+        const adapters = (kept.adapters ?? []).map(({ model, base }) => ({ model, base }));
+        return { peer: peer.name, sequence, numExamples, numPatterns, adapters, expiresMs, refused };
       } catch (error) {
         await noteRefusal(tenant, bundle.key, error);
         throw error;
       }
     },
     async routesOf(tenant, candidates, space) {
-      const found: ForeignRoutes[] = [];
-      for (const { key, name } of trust.list(tenant)) {
-        const record = await records.peer(tenant, key);
-        if (isStale(record)) continue;
-        const { routes } = readContents(textFromFloats(await blobs.get(tenant, record.blob!)));
+      return (await received(tenant)).flatMap(({ key, name, contents: { routes } }): ForeignRoutes[] => {
+        if (routes === undefined) return [];
         const all = fromRouteEvidence(routes, candidates, name, space);
         const examples = space === null ? all : all.filter(({ request }) => request.vector !== undefined);
-        if (examples.length > 0) found.push({ id: peerId(key), peer: name, examples });
+        return examples.length === 0 ? [] : [{ id: peerId(key), peer: name, examples }];
+      });
+    },
+    patternsNear,
+    hashModel,
+    packAdapters(adapters) {
+      const packed: AdapterEvidence[] = [];
+      const notShared: { model: string; reason: string }[] = [];
+      let numChars = 0;
+      for (const { path, ...adapter } of adapters) {
+        const evidence = toAdapterEvidence({ ...adapter, base: hashModel(path) });
+        const { length } = JSON.stringify(evidence);
+        const isFull = packed.length >= MAX_SHARED_ADAPTERS || numChars + length > MAX_ADAPTER_CHARS;
+        if (isFull)
+          notShared.push({ model: adapter.model, reason: `${length} characters besides ${numChars} of ${packed.length} adapters; a bundle has ${MAX_ADAPTER_CHARS} for ${MAX_SHARED_ADAPTERS}` }); // prettier-ignore
+        else {
+          packed.push(evidence);
+          numChars += length;
+        }
       }
-      return found;
+      return { adapters: packed, notShared };
+    },
+    async deltasOf(tenant, model, path) {
+      const base = hashModel(path);
+      const all = (await received(tenant)).flatMap(({ key, name, contents: { adapters = [] } }) =>
+        adapters.map((adapter) => ({ key, name, adapter })),
+      );
+      const fitting = all.filter(({ adapter }) => adapter.base === base);
+      const other = all.find(({ adapter }) => adapter.model === model);
+      if (fitting.length === 0 && other !== undefined) throw otherBase(other.name, other.adapter, base);
+      // One vote for each peer.
+      const votes = new Map(fitting.map(({ key, name, adapter }) => [key, { id: peerId(key), peer: name, factors: fromAdapterEvidence(adapter) }])); // prettier-ignore
+      return [...votes.values()];
     },
     async revision(tenant) {
       let sum = 0;
@@ -255,3 +261,11 @@ export function createFederation({ store, services, signer, trust, own }: Federa
     },
   };
 }
+
+const ANY_RECEIVER: Receiver = { space: null, pathOf: () => null };
+
+const countsOf = ({ routes, patterns, adapters = [] }: BundleContents) => ({
+  numExamples: routes?.examples.length ?? 0,
+  numPatterns: patterns?.patterns.length ?? 0,
+  adapters: adapters.map(({ model }) => model),
+});

@@ -1,6 +1,9 @@
 // A node with a router trainer, a key and peers, all in this process.
 import { generateKeyPairSync, sign, createPublicKey, verify } from 'node:crypto';
 import { createRandom } from '../../core/random.ts';
+import { toHex } from '../../memory/common/ids.ts';
+import { confidenceOf, patternToRecord } from '../reasoning-bank/pattern.ts';
+import { verdictOf } from '../trajectories/verdict.ts';
 import { collectRoutes } from '../router-training/collect-routes.ts';
 import { createTrainerHarness, TRAINED_PLAN } from '../router-training/harness.contract.ts';
 import { getRouterText, ROUTER_LINE } from '../router-training/router-line.ts';
@@ -60,7 +63,9 @@ export function createTestNode() {
           return { examples: routes.map(({ example }) => example), space: null, vectorMs: 0, candidates };
         },
       };
-      federation = createFederation({ store, services, signer, trust: createTestTrust(), own });
+      // The content of a file is its name.
+      const hashModel = (path: string): string => toHex(services.sha256(new TextEncoder().encode(path)));
+      federation = createFederation({ store, services, signer, trust: createTestTrust(), own, hashModel });
       return federation;
     },
   );
@@ -76,6 +81,21 @@ export function createTestNode() {
   return {
     ...harness,
     signer,
+    /** A pattern of the bank, made of `count` requests with this mean quality. */
+    async addPattern(
+      vector: readonly number[],
+      mean: number,
+      { count = 10, variance = 0.01, text = 'Asked: secret', space = 'space-1', tenant = 'acme' } = {},
+    ): Promise<string> {
+      const id = services.newId();
+      const quality = { count, mean, variance };
+      const figures = { verdict: verdictOf(mean), support: count, confidence: confidenceOf(quality), quality, models: {} }; // prettier-ignore
+      const uses = { numUses: 0, lastUsedMs: services.timeMs, recommendedModel: null };
+      const pattern = { id, text, embedding: Float32Array.from(vector), space, ...figures, ...uses };
+      await harness.store.put([patternToRecord(pattern, tenant)]);
+      return id;
+    },
+
     federation,
     /** Sums that only the large one can do, and letters that only the small one can; `isLying` turns all ratings around. */
     async collect(count: number, seed: number, { isLying = false, tenant = 'acme' } = {}): Promise<void> {

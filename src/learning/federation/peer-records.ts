@@ -17,6 +17,9 @@ const peerRecord = z.strictObject({
   /** The stored contents; null: removed. */
   blob: name.nullable(),
   numExamples: count,
+  numPatterns: count.default(0),
+  /** Models with an adapter in the bundle, as the peer names them. */
+  adapters: z.array(name).default([]),
   numRefused: count,
   lastRefusal: text(1024).nullable(),
 });
@@ -27,11 +30,13 @@ const senderRecord = z.strictObject({
   pushedMs: timeMs,
   numBundles: count,
   numExamples: count,
+  numPatterns: count.default(0),
+  adapters: z.array(name).default([]),
 });
 export type SenderRecord = z.infer<typeof senderRecord>;
 
-const NEW_PEER: Omit<PeerRecord, 'key'> = { stream: null, sequence: 0, acceptedMs: [], expiresMs: 0, blob: null, numExamples: 0, numRefused: 0, lastRefusal: null }; // prettier-ignore
-const NEW_SENDER: SenderRecord = { sequence: 0, pushedMs: 0, numBundles: 0, numExamples: 0 }; // prettier-ignore
+const NEW_PEER: Omit<PeerRecord, 'key'> = { stream: null, sequence: 0, acceptedMs: [], expiresMs: 0, blob: null, numExamples: 0, numPatterns: 0, adapters: [], numRefused: 0, lastRefusal: null }; // prettier-ignore
+const NEW_SENDER: SenderRecord = { sequence: 0, pushedMs: 0, numBundles: 0, numExamples: 0, numPatterns: 0, adapters: [] }; // prettier-ignore
 
 const PEER_NAME = 'federation-peer';
 const SENDER_NAME = 'federation-sender';

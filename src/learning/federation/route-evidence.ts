@@ -5,14 +5,13 @@ import { name, unit } from '../../memory/schemas/primitives.ts';
 import { readTextFeatures, ROUTER_BUCKETS, type RouteRequest, type TextFeatures } from '../router/index.ts';
 import { NUM_QUERY_FEATURES } from '../router/types.ts';
 import type { RatedRoute } from '../router-training/rated-routes.ts';
+import { bytesOf, packVector, unpack, unpackVector } from './packing.ts';
 
 /** Examples of one bundle; more would let one peer outweigh all others. */
 export const MAX_SHARED_ROUTES = 1000;
 /** Features of the query are logarithms and shares; a larger one would only distort the scale of all others. */
 const MAX_FEATURE = 100;
 const MAX_VECTOR = 8192;
-/** The smallest step of a vector in 8 bits. */
-const VECTOR_STEP = 127;
 const MAX_TERMS = 2000;
 const MAX_TURNS = 5;
 
@@ -51,35 +50,6 @@ export interface ShareOptions {
   readonly texts?: boolean;
   /** Whether hashed words are shared: they can be guessed by trying words. Default true. */
   readonly terms?: boolean;
-}
-
-const bytesOf = (array: Float32Array | Uint16Array | Int8Array): Uint8Array =>
-  new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-
-function unpack(text: string, what: string, step: number): Uint8Array {
-  let binary: string;
-  try {
-    binary = atob(text);
-  } catch (cause) {
-    throw new RuvLLMError('invalid_option', `bundle: "${what}" is not base64`, { cause });
-  }
-  if (binary.length % step !== 0)
-    throw new RuvLLMError('invalid_option', `bundle: "${what}" has ${binary.length} bytes, not a multiple of ${step}`);
-  return Uint8Array.from(binary, (char) => char.charCodeAt(0));
-}
-
-function packVector(vector: Float32Array): string {
-  const length = Math.hypot(...vector);
-  return toBase64(
-    bytesOf(Int8Array.from(vector, (value) => (length > 0 ? Math.round((value / length) * VECTOR_STEP) : 0))),
-  );
-}
-
-/** Of unit length, however long the peer says it is. */
-function unpackVector(text: string): Float32Array {
-  const values = Float32Array.from(new Int8Array(unpack(text, 'vector', 1).buffer));
-  const length = Math.hypot(...values);
-  return values.map((value) => (length > 0 ? value / length : 0));
 }
 
 function packTerms(counts: ReadonlyMap<number, number>): string {

@@ -8,6 +8,7 @@ import { type ParameterLayout, toFactors } from '../lora-training/parameter-layo
 import { recordLogps } from '../lora-training/token-objective.ts';
 import { trainLora } from '../lora-training/train-lora.ts';
 import type { TrainingModel } from '../lora-training/types.ts';
+import { type Delta, mergeDeltas } from '../federation/merge-deltas.ts';
 import { orthonormal, removeDirections } from '../micro-lora/token-rows.ts';
 import { createObjective } from '../training/objectives.ts';
 import { rateShare } from '../training/schedule.ts';
@@ -18,7 +19,7 @@ export type OpenTrainingModel = (plan: AdapterPlan) => Promise<TrainingModel>;
 
 export type AdapterWork = Pick<
   LearningWork,
-  'train' | 'cancel' | 'losses' | 'logps' | 'partOf' | 'fisher' | 'layoutSize' | 'factorsOf' | 'release'
+  'train' | 'cancel' | 'losses' | 'logps' | 'partOf' | 'fisher' | 'layoutSize' | 'factorsOf' | 'mergeDeltas' | 'release'
 >;
 
 const PAUSE_EVERY_MS = 20;
@@ -160,11 +161,34 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
       }),
     layoutSize: (plan) => queue(async () => (await layoutOf(plan)).numParameters),
     factorsOf: (plan, parameters) => queue(async () => toFactors(await layoutOf(plan), parameters)),
+    mergeDeltas: (plan, own, peers) =>
+      queue(async () => {
+        const layout = await layoutOf(plan);
+        const fit = (delta: Delta): Delta => fitDelta(layout, delta);
+        const how = { sites: layout.matrices, rank: layout.rank, pause: pauses(begin()) };
+        const { factors, ...merged } = await mergeDeltas(own && fit(own), peers.map(fit), how);
+        const parameters = new Float32Array(layout.numParameters);
+        for (const [i, { aStart, bStart }] of layout.matrices.entries()) {
+          parameters.set(factors[i]!.a, aStart);
+          parameters.set(factors[i]!.b.map((value) => value / layout.scale), bStart); // prettier-ignore
+        }
+        return { ...merged, parameters };
+      }),
     async cancel() {
       running.abort();
     },
     release: () => queue(close),
   };
+}
+
+/** The matrices of a delta that the layout adapts; throws if one has another size. */
+function fitDelta({ matrices }: ParameterLayout, delta: Delta): Delta {
+  return delta.filter(({ target, layer, numRows, numCols }) => {
+    const own = matrices.find((one) => one.target === target && one.layer === layer);
+    if (own === undefined) return false;
+    if (own.numRows === numRows && own.numCols === numCols) return true;
+    throw new RuvLLMError('invalid_option', `an adapter changes ${target} of layer ${layer} with ${numRows} × ${numCols} values, the model has ${own.numRows} × ${own.numCols}`, { data: { target, layer, numRows, numCols } }); // prettier-ignore
+  });
 }
 
 /** Keeps the rows of A orthogonal to these hidden states: without it every step in the LM head changes unrelated texts. */

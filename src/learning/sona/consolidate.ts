@@ -4,6 +4,7 @@ import type { MemoryServices } from '../../memory/common/services.ts';
 import { decidePromotion, GATE_RULES, type ShadowResult } from '../gate/gate.ts';
 import { adaptLambda, type EarlierLosses } from '../ewc/ewc.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
+import { hasPeers, newestIds } from '../federation/peer-id.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
 import { MIN_FISHER_SAMPLES } from './adapter-work.ts';
@@ -88,6 +89,8 @@ const MIN_HELD_OUT = 8;
 const VALIDATION_SHARE = 0.85;
 /** Folds share examples, so their interval is too narrow: the gain must also exceed the harm that is allowed elsewhere. */
 const VALIDATED_RULES = { ...GATE_RULES, minFall: GATE_RULES.maxRiseElsewhere };
+/** Versions that may be of peers in a row. */
+const MAX_LOOKED_AT = 50;
 const NO_TIME_LEFT = 'too little time is left for cross-validation; the next run continues';
 /** Cost of a gradient in passes until one is measured: forward, and backward through inputs and factors. */
 const GRADIENT_PASSES = 3;
@@ -123,7 +126,7 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
     const why = await whyRepeated(versions, tenant, line, lessons, active);
     if (why !== null) return report(null, why);
   }
-  const numLayers = serving?.numLayers ?? (model.numParameters < MIN_LARGE ? options.numLayers : 0);
+  const numLayers = serving?.numLayers ?? layersOf(model, options);
   const plan = planOf(model, serving?.rank ?? options.rank, numLayers);
   const settings = await context.ewcSettings(tenant);
   const seen = new Set(active?.learnedFrom);
@@ -214,7 +217,7 @@ async function makeVersion(
   const ewc = { lambda, tasks, stream, boundariesMs, fisher };
   const kept = await putLearnedAdapter(blobs, tenant, { lessons, parameters, ewc, rank, numLayers });
   const trainedIds = sets.trained.map(({ requestId }) => requestId);
-  const learnedFrom = [...new Set([...(active?.learnedFrom ?? []), ...trainedIds])].slice(-50_000);
+  const learnedFrom = newestIds([...(active?.learnedFrom ?? []), ...trainedIds], 50_000);
   const figures = {
     ...metrics,
     share,
@@ -229,7 +232,11 @@ async function makeVersion(
   return { version, lambda };
 }
 
-function refuseStopped(signal: AbortSignal | null): void {
+/** Number of adapted layers of an untrained adapter; 0: the LM head. */
+export const layersOf = ({ numParameters }: LearningModel, { numLayers }: ResolvedSonaOptions): number =>
+  numParameters < MIN_LARGE ? numLayers : 0;
+
+export function refuseStopped(signal: AbortSignal | null): void {
   if (signal?.aborted) throw new RuvLLMError('aborted', 'learning was stopped before its version was written');
 }
 
@@ -244,16 +251,19 @@ async function whyRepeated(
   lessons: string,
   active: LearnedVersion | null,
 ): Promise<string | null> {
-  const [newest] = await versions.history(tenant, line, 1);
+  // A version of peers that no longer serves says nothing about the own ratings that it had seen.
+  const history = await versions.history(tenant, line, MAX_LOOKED_AT);
+  const newest = history.find(({ version, learnedFrom }) => version === active?.version || !hasPeers(learnedFrom));
   if (newest === undefined || lessonsOf(newest) !== lessons) return null;
   if (newest.version === active?.version) return 'nothing was rated since the version that serves';
   const end = newest.isAccepted ? 'was made of the same and taken back' : `was refused: ${newest.reason}`;
   return `nothing was rated since version ${newest.version}, which ${end}`;
 }
 
-async function gather(
-  { trajectories, options }: ConsolidateContext,
-  { tenant, model }: ConsolidateRun,
+/** Rated and unrated requests as examples, the oldest first. */
+export async function gather(
+  { trajectories, options }: Pick<ConsolidateContext, 'trajectories' | 'options'>,
+  { tenant, model }: Pick<ConsolidateRun, 'tenant' | 'model'>,
 ): Promise<ExampleSets> {
   const rated = await trajectories.find(tenant, { ...ratedOf(model.id), limit: options.maxExamples });
   const unrated = await trajectories.find(tenant, {

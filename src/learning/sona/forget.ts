@@ -6,6 +6,7 @@ import type { FieldCondition, JsonValue, MemoryStore } from '../../memory/types.
 import type { ReasoningBank } from '../reasoning-bank/bank.ts';
 import { RERANKER_LINE } from '../graph-attention/reranker-store.ts';
 import type { RerankTrainer } from '../rerank-training/rerank-trainer.ts';
+import { hasPeers } from '../federation/peer-id.ts';
 import { forgetRouters } from '../router-training/router-line.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
@@ -134,6 +135,22 @@ export function createForgetting(context: ForgetContext) {
     return `single answers were learned again from ${numTaught} of them${older}`;
   }
 
+  async function withdraw(tenant: string, modelId: string, gone: ReadonlySet<string>): Promise<string | null> {
+    const taken = await takeOut(tenant, modelId, gone);
+    if (taken === null) return null;
+    const { isServing, toTeach, numOlder } = taken;
+    if (!isServing) return `${numOlder} older versions were deleted`;
+    const line = adapterLine(modelId);
+    const own = (await versions.history(tenant, line, 1000)).find(({ isAccepted, learnedFrom }) => isAccepted && !hasPeers(learnedFrom)); // prettier-ignore
+    if (own !== undefined) await versions.rollback(tenant, line, own.version);
+    const what = own === undefined ? 'the model answers as in its file' : `version ${own.version} serves, which learned from this node alone`; // prettier-ignore
+    const model = context.model(modelId);
+    if (model === null) return `${what}, as soon as the model is loaded`;
+    await servings.renew(tenant, model);
+    await context.teachAgain(tenant, model, toTeach);
+    return what;
+  }
+
   return {
     async forget(tenant: string, conditions: readonly FieldCondition[]): Promise<ForgetReport> {
       const notes: string[] = [];
@@ -160,6 +177,19 @@ export function createForgetting(context: ForgetContext) {
       }
       await store.delete(tenant, notes);
       return { numTrajectories: removed.length, relearned };
+    },
+    /** Deletes versions that learned from peers, and serves the newest of this node alone. */
+    async withdrawPeers(tenant: string, peerIds: readonly string[]): Promise<ForgetReport['relearned']> {
+      const gone = new Set(peerIds);
+      // As for requests: after a crash the next start completes it.
+      const noted = await note(tenant, peerIds);
+      const withdrawn: { model: string; reason: string }[] = [];
+      for (const model of await modelsOf(tenant)) {
+        const reason = await context.inTurn(tenant, model, () => withdraw(tenant, model, gone));
+        if (reason !== null) withdrawn.push({ model, reason });
+      }
+      await store.delete(tenant, [noted]);
+      return withdrawn;
     },
     /** Completes interrupted deletions; the loops learn from the remaining requests when they are due. */
     async finish(tenant: string): Promise<void> {

@@ -42,6 +42,8 @@ interface Contents {
   readonly numLayers: number;
   readonly lambda: number;
   readonly lessons: string;
+  /** Names of the peers whose adapters were merged into it; absent: it was trained. */
+  readonly peers?: readonly string[];
   /** Missing in older versions, like `stream`. */
   readonly boundariesMs?: readonly number[];
   readonly stream?:
@@ -61,7 +63,7 @@ export function planOf(model: LearningModel, rank: number, numLayers: number): A
 export async function putLearnedAdapter(
   blobs: FloatBlobs,
   tenant: string,
-  { parameters, ewc, rank, numLayers, lessons }: LearnedAdapter & { readonly lessons: string },
+  { parameters, ewc, rank, numLayers, lessons, peers }: LearnedAdapter & Pick<Contents, 'lessons' | 'peers'>,
 ): Promise<Pick<LearnedVersion, 'blobs' | 'contents'>> {
   const { tasks, stream, fisher, lambda, boundariesMs } = ewc;
   const names: Record<string, string> = {
@@ -78,6 +80,7 @@ export async function putLearnedAdapter(
     numLayers,
     lambda,
     lessons,
+    ...(peers === undefined ? {} : { peers }),
     boundariesMs,
     stream: stream && {
       space: stream.space,

@@ -4,6 +4,7 @@ import { createSerialQueues } from '../../core/serial-queues.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { PolicyMemory } from '../../memory/policies/policies.ts';
 import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
+import type { OwnAdapter, PeerDelta } from '../federation/federation.ts';
 import { createRerankTrainer, type RerankReport, type RerankTrainer } from '../rerank-training/rerank-trainer.ts';
 import { routerPointer } from '../router-training/router-line.ts';
 import { createPatternUses, type PatternUses } from '../reasoning-bank/pattern-uses.ts';
@@ -18,6 +19,7 @@ import { createExaminedAnswers } from './examined.ts';
 import { createForgetting, type ForgetReport, refusedVersion } from './forget.ts';
 import { createInstantLoop } from './instant-loop.ts';
 import { adapterLine } from './learned-adapter.ts';
+import { ownVersion } from './merge-peers.ts';
 import { createMicroStore } from './micro-store.ts';
 import { resolveSonaOptions, type SonaOptions } from './options.ts';
 import { createProbes, type Probe } from './probes.ts';
@@ -71,6 +73,12 @@ export interface Sona {
   leaveTenant(tenant: string, modelIds: readonly string[]): Promise<void>;
   /** Deletes requests and everything learned from them, then learns again from the remaining ones. */
   forget(tenant: string, conditions: readonly FieldCondition[]): Promise<ForgetReport>;
+  /** Merges the adapters of peers with the own one; the gate decides whether the result serves. */
+  mergePeers(tenant: string, modelId: string, deltas: readonly PeerDelta[], options?: RunOptions): Promise<ConsolidateReport>; // prettier-ignore
+  /** The newest adapter that this node trained without peers; null: there is none. */
+  ownAdapter(tenant: string, modelId: string): Promise<OwnAdapter | null>;
+  /** Deletes versions that learned from these peers; the newest of this node alone serves. */
+  withdrawPeers(tenant: string, peerIds: readonly string[]): Promise<ForgetReport['relearned']>;
   /** Serves the model as in its file; the requests stay. */
   reset(tenant: string, modelId: string): Promise<void>;
   readonly versions: VersionLog;
@@ -252,6 +260,15 @@ export function createSona(context: SonaContext): Sona {
         return active;
       }),
     forget: (tenant, conditions) => forgetting.forget(tenant, conditions),
+    mergePeers: (tenant, modelId, deltas, given) =>
+      inTurn(tenant, modelId, () => loops.mergePeers(tenant, modelOf(modelId), deltas, given)),
+    async ownAdapter(tenant, modelId) {
+      const model = modelOf(modelId);
+      const own = await ownVersion({ versions, blobs, work }, tenant, model);
+      const { path, architecture } = model;
+      return own && { model: modelId, path, architecture, factors: own.factors };
+    },
+    withdrawPeers: (tenant, peerIds) => forgetting.withdrawPeers(tenant, peerIds),
     async leaveTenant(tenant, modelIds) {
       loops.stopTenant(tenant, modelIds);
       finished.delete(tenant);

@@ -2,7 +2,9 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 import type { LearnedVersion } from '../versions/version-log.ts';
 import { consolidate, type ConsolidateContext, type ConsolidateReport, type ConsolidateRun } from './consolidate.ts';
+import type { PeerDelta } from '../federation/federation.ts';
 import { ratedOf } from './examples.ts';
+import { mergePeers } from './merge-peers.ts';
 import type { InstantLoop } from './instant-loop.ts';
 import { adapterLine } from './learned-adapter.ts';
 import { type Servings, servingKey } from './serving.ts';
@@ -30,21 +32,25 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
   /** When a loop that was due had nothing to do: it is due again after the usual interval. */
   const idleMs = new Map<string, number>();
 
+  function signalOf(tenant: string, { signal }: RunOptions = {}): AbortSignal {
+    const stop = stops.get(tenant) ?? new AbortController();
+    stops.set(tenant, stop);
+    return signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
+  }
+
   async function run(
     tenant: string,
     model: LearningModel,
     plan: Pick<ConsolidateRun, 'loop' | 'limitMs' | 'numEpochs' | 'isFromScratch'>,
-    { signal }: RunOptions = {},
+    given?: RunOptions,
   ): Promise<ConsolidateReport> {
-    const stop = stops.get(tenant) ?? new AbortController();
-    stops.set(tenant, stop);
-    const either = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
+    const signal = signalOf(tenant, given);
     const startMs = services.now();
     const note = (reason: string, isUnfinished: boolean): void => {
       const run = { loop: plan.loop, startMs, elapsedMs: services.now() - startMs, reason, isUnfinished };
       lastRuns.set(servingKey(tenant, model.id), run);
     };
-    const report = await consolidate(context, { tenant, model, signal: either, ...plan })
+    const report = await consolidate(context, { tenant, model, signal, ...plan })
       .catch((error: unknown) => {
         note(error instanceof Error ? error.message : String(error), false);
         throw error;
@@ -52,6 +58,12 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
       // The weights for training take as much memory as those that serve.
       .finally(() => context.work.release().catch(() => {}));
     note(report.reason, report.isUnfinished);
+    await serve(tenant, model, report);
+    return report;
+  }
+
+  /** Serves an accepted version instead of what single answers taught. */
+  async function serve(tenant: string, model: LearningModel, report: ConsolidateReport): Promise<void> {
     if (report.version?.isAccepted) {
       stats.numAccepted++;
       const { learnedFrom } = await servings.of(tenant, model);
@@ -63,7 +75,6 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
       const missing = learnedFrom.filter((id) => !trained.has(id));
       await instant.teachAgain(tenant, model, missing);
     } else if (report.version !== null) stats.numRefused++;
-    return report;
   }
 
   function background(tenant: string, model: LearningModel, given?: RunOptions): Promise<ConsolidateReport> {
@@ -101,6 +112,20 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
     dueBackground,
     deep(tenant: string, model: LearningModel, limitMs: number, given?: RunOptions): Promise<ConsolidateReport> {
       return run(tenant, model, { loop: 'deep', limitMs, numEpochs: DEEP_EPOCHS, isFromScratch: false }, given);
+    },
+    /** Merges the adapters of peers with the own one. */
+    async mergePeers(
+      tenant: string,
+      model: LearningModel,
+      deltas: readonly PeerDelta[],
+      given?: RunOptions,
+    ): Promise<ConsolidateReport> {
+      // prettier-ignore
+      const { deepLimitMs: limitMs } = options;
+      const run = { tenant, model, deltas, limitMs, signal: signalOf(tenant, given) };
+      const report = await mergePeers(context, run).finally(() => context.work.release().catch(() => {}));
+      await serve(tenant, model, report);
+      return report;
     },
     /** Trains from the remaining requests, as if the deleted ones had never been. */
     learnAnew(tenant: string, model: LearningModel): Promise<ConsolidateReport> {

@@ -4,6 +4,7 @@ import type { EwcTask } from '../ewc/ewc.ts';
 import type { FisherOptions } from '../ewc/fisher.ts';
 import type { TrainingState } from '../lora-training/training-state.ts';
 import type { TrainingExample } from '../lora-training/types.ts';
+import type { Delta, MergedDelta } from '../federation/merge-deltas.ts';
 import type { MicroLoraConfig, MicroLoraState, TokenSample, UpdateReport } from '../micro-lora/types.ts';
 import type { ClusterWork } from '../reasoning-bank/k-means.ts';
 import type { RerankJob, RerankOutcome } from '../rerank-training/train-rerank.ts';
@@ -149,6 +150,11 @@ export interface FisherOutcome {
   readonly numSamples: number;
 }
 
+/** Adapters of several nodes as one. */
+export interface MergeOutcome extends Omit<MergedDelta, 'factors'> {
+  readonly parameters: Float32Array;
+}
+
 /** The computations of learning, on a thread of their own: a loop delays neither tokens nor the event loop. */
 export interface LearningWork {
   instant(job: InstantJob): Promise<InstantOutcome>;
@@ -182,6 +188,8 @@ export interface LearningWork {
   /** Number of parameters of an adapter. */
   layoutSize(plan: AdapterPlan): Promise<number>;
   factorsOf(plan: AdapterPlan, parameters: Float32Array): Promise<readonly LowRankFactors[]>;
+  /** The robust mean of the adapters of several nodes; matrices that the plan does not adapt are ignored. */
+  mergeDeltas(plan: AdapterPlan, own: Delta | null, peers: readonly Delta[]): Promise<MergeOutcome>;
   cluster: ClusterWork;
   /** Trains a router and compares it with the active one. */
   trainRouter(job: RouterJob): Promise<RouterOutcome>;

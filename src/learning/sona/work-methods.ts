@@ -18,6 +18,7 @@ export const WORK_METHODS: MethodList<LearningWork> = {
   fisher: true,
   layoutSize: true,
   factorsOf: true,
+  mergeDeltas: true,
   cluster: true,
   trainRouter: true,
   trainReranker: true,

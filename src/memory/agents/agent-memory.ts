@@ -6,7 +6,7 @@ import type { EmbeddedText } from '../search/embed-text.ts';
 import type { MemoryStore } from '../types.ts';
 import { createEpisodes, type Episodes } from './episodes.ts';
 import { createFacts, type Facts } from './facts.ts';
-import { createRecall, type RecallTiers } from './recall.ts';
+import { createRecall, type RecallTiers, type SearchPatterns } from './recall.ts';
 import { strengthOf } from './strength.ts';
 import type { AgentScope, Fact } from './types.ts';
 import { createWorkingMemory, type WorkingMemory } from './working.ts';
@@ -31,6 +31,8 @@ export interface AgentMemory {
   readonly working: WorkingMemory;
   /** Mixes the tiers under a token budget, with sources. */
   readonly recall: RecallTiers;
+  /** Recalls patterns of other nodes, too; returns a function that stops it. */
+  usePatterns(search: SearchPatterns): () => void;
   /** Null: not found. */
   why(tenant: string, factId: string): Promise<FactReport | null>;
   /** Resolves when no extraction of facts is running or waiting in this process. */
@@ -54,12 +56,14 @@ export function createAgentMemory(context: AgentMemoryContext): AgentMemory {
   const episodes = createEpisodes({ store, services, embed });
   const facts = createFacts({ store, services, embed });
   const working = createWorkingMemory({ store, services });
+  let patterns: SearchPatterns | null = null;
   const recall = createRecall({
     store,
     services,
     working,
     embedQuestion: (text, turns) => embedQuestion(embedder, text, turns),
     embedRequest,
+    patterns: () => patterns,
   });
   const running = new Set<Promise<unknown>>();
   const enter = async ({ tenant }: AgentScope): Promise<void> => {
@@ -90,6 +94,12 @@ export function createAgentMemory(context: AgentMemoryContext): AgentMemory {
       },
     },
     recall,
+    usePatterns(search) {
+      patterns = search;
+      return () => {
+        if (patterns === search) patterns = null;
+      };
+    },
     async why(tenant, factId) {
       const fact = await facts.get(tenant, factId);
       if (fact === null) return null;

@@ -47,6 +47,27 @@ export interface AgentContext extends PackedContext {
 
 export type RecallTiers = (scope: AgentScope, query: AgentQuery) => Promise<AgentContext>;
 
+/** A pattern of this node or of others. */
+export interface RecalledPattern {
+  /** Null: only other nodes have it. */
+  readonly id: string | null;
+  /** Null: the other nodes share no texts. */
+  readonly text: string | null;
+  readonly similarity: number;
+  /** Mean quality, combined from all nodes that have it. */
+  readonly rating: number;
+  /** Own rated requests. */
+  readonly support: number;
+  readonly peers: readonly { readonly peer: string; readonly support: number }[];
+}
+
+/** Patterns near a question, also of other nodes; null: only the tenant's own exist. */
+export type SearchPatterns = (
+  tenant: string,
+  question: EmbeddedText,
+  k: number,
+) => Promise<readonly RecalledPattern[] | null>;
+
 export interface RecallContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
@@ -54,6 +75,8 @@ export interface RecallContext {
   embedQuestion(text: string, turns: readonly string[]): Promise<EmbeddedText | null>;
   /** In the space of the reasoning bank. */
   embedRequest(text: string): Promise<EmbeddedText | null>;
+  /** Null: patterns are those of the tenant. */
+  patterns(): SearchPatterns | null;
 }
 
 /** Records of each search. */
@@ -78,7 +101,9 @@ interface Item {
 }
 
 /** Mixes the tiers under one budget: notes of the task, facts, patterns, then what was said; the newest first in each. */
-export function createRecall({ store, services, working, embedQuestion, embedRequest }: RecallContext): RecallTiers {
+export function createRecall(context: RecallContext): RecallTiers {
+  const { store, services, working, embedQuestion, embedRequest } = context;
+
   async function candidates(scope: AgentScope, query: AgentQuery, question: EmbeddedText | null): Promise<Candidate[]> {
     const fields = scopeConditions(scope);
     const { sessionId = null, hasHistory = false, turns = [] } = query;
@@ -111,6 +136,12 @@ export function createRecall({ store, services, working, embedQuestion, embedReq
   async function patterns({ tenant }: AgentScope, text: string): Promise<readonly Item[]> {
     const question = await embedRequest(text);
     if (question === null) return [];
+    const shared = (await context.patterns()?.(tenant, question, NUM_PATTERNS)) ?? null;
+    if (shared !== null) {
+      const near = shared.filter(({ similarity }) => similarity >= MIN_PATTERN_SIMILARITY);
+      // Own patterns first: a peer must not take their place.
+      return near.toSorted((a, b) => Number(a.id === null) - Number(b.id === null)).flatMap(toPatternItem);
+    }
     const near = await store.nearest(tenant, {
       ...question,
       kinds: ['pattern'],
@@ -145,6 +176,12 @@ export function createRecall({ store, services, working, embedQuestion, embedReq
     ];
     return pack(items, { ...query, tokenBudget });
   };
+}
+
+function toPatternItem({ id, text, rating, support, peers }: RecalledPattern): Item[] {
+  if (text === null) return [];
+  const line = patternLine(text, rating, support, peers);
+  return [{ id, kind: 'pattern', tier: 'procedural', line, speaker: null, saidMs: null }];
 }
 
 function toItem({ fact, passage, saidMs }: Candidate): Item {

@@ -28,6 +28,16 @@ export const passageLine = (passage: Passage): string =>
 
 export const noteLine = ({ text }: WorkingNote): string => `note of this task: ${quote(text)}`;
 
-/** `successRate`: mean quality of the rated requests that made the pattern. */
-export const patternLine = (text: string, successRate: number | null, support: number | null): string =>
-  `pattern${successRate === null ? '' : `, success rate ${Math.round(100 * successRate)} % of ${support ?? 1}`}: ${quote(text)}`;
+/** `successRate`: mean quality of the rated requests that made the pattern. Names of `peers` are letters, digits, dots and dashes. */
+export function patternLine(
+  text: string,
+  successRate: number | null,
+  support: number | null,
+  peers: readonly { readonly peer: string; readonly support: number }[] = [],
+): string {
+  const names = peers.map(({ peer }) => peer).join(', ');
+  const rate = successRate === null ? '' : `, success rate ${Math.round(100 * successRate)} %`;
+  if (support === 0) return `pattern of ${names}${rate} of ${peers.reduce((sum, one) => sum + one.support, 0)} there: ${quote(text)}`; // prettier-ignore
+  const own = rate === '' ? '' : `${rate} of ${support ?? 1}`;
+  return `pattern${own}${names === '' ? '' : `, with ${names}`}: ${quote(text)}`;
+}

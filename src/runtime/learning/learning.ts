@@ -27,6 +27,8 @@ export interface Learning extends FeedbackLog {
   prepare(tenant: string, modelId: string): Promise<void>;
   /** The models that were attached. */
   models(): readonly string[];
+  /** The file of an attached model; null: it is not attached. */
+  pathOf(modelId: string): string | null;
   /** Serves an older version of a model, 0: its file; drops instant steps and recalls no corrections made since. */
   rollback(tenant: string, modelId: string, toVersion: number): Promise<RollbackReport>;
   /** Marks patterns as used, so that they are not removed as idle. */
@@ -169,6 +171,7 @@ export function createLearning(context: LearningContext): Learning {
       };
     },
     models: () => [...models.keys()],
+    pathOf: (modelId) => models.get(modelId)?.path ?? null,
     prepare(tenant, modelId) {
       const key = keyOf(tenant, modelId);
       const known = prepared.get(key);

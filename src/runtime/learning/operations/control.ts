@@ -27,6 +27,8 @@ export interface LearningControl {
   /** Null: this node has no key. */
   readonly federation: Federation | null;
   models(): readonly string[];
+  /** Whether a model that is not loaded can be loaded. */
+  readonly canLoad: boolean;
   /** Runs `work` with the named model, or the only one. */
   withModel<T>(id: string | undefined, work: (modelId: string) => Promise<T>): Promise<T>;
   /** The name of the model, without loading it. */
@@ -36,7 +38,7 @@ export interface LearningControl {
 }
 
 export function createLearningControl(host: LearningHost): LearningControl {
-  const { learning, memory } = host;
+  const { learning, memory, federation = null } = host;
   const models = (): readonly string[] => host.models?.() ?? learning.models();
   const hold = host.withModel ?? (<T>(id: string, work: (modelId: string) => Promise<T>) => work(id));
 
@@ -49,7 +51,7 @@ export function createLearningControl(host: LearningHost): LearningControl {
   }
 
   const { noRouting = 'no routes are configured; start with ruvllm serve --route-config FILE' } = host;
-  const runs = createLearningRuns({ learning, noRouting, now: () => memory.services.now(), hold });
+  const runs = createLearningRuns({ learning, federation, noRouting, now: () => memory.services.now(), hold });
   const unregister = memory.erasure.register({
     name: 'learning runs',
     // A run for a user's tenant may have read what is erased.
@@ -60,7 +62,8 @@ export function createLearningControl(host: LearningHost): LearningControl {
     learning,
     memory,
     runs,
-    federation: host.federation ?? null,
+    federation,
+    canLoad: host.withModel !== undefined,
     models,
     modelName,
     withModel: async (id, work) => hold(modelName(id), work),

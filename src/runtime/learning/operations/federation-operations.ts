@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { RuvLLMError } from '../../../core/errors.ts';
-import type { Federation } from '../../../learning/federation/federation.ts';
+import type { Federation, OwnAdapter, PackedAdapters } from '../../../learning/federation/federation.ts';
+import { ADAPTER_PREFIX } from '../../../learning/sona/learned-adapter.ts';
 import { forgetRouters } from '../../../learning/router-training/router-line.ts';
 import { createFloatBlobs } from '../../../learning/versions/blobs.ts';
 import { text } from '../../../memory/schemas/primitives.ts';
@@ -33,7 +34,8 @@ const addPeer = defineLearning({
 
 const removePeer = defineLearning({
   name: 'federate.remove-peer',
-  summary: 'Removes a peer by key or name, deletes what it sent and withdraws routers trained on it.',
+  summary:
+    'Removes a peer by key or name, deletes what it sent, and withdraws routers trained on it and adapters merged with its own.',
   scope: 'admin',
   input: z.strictObject({ peer: text(64, 1) }),
   async run(control, tenant, { peer }) {
@@ -41,34 +43,75 @@ const removePeer = defineLearning({
     const { memory, learning } = control;
     const blobs = createFloatBlobs(memory.store, memory.services);
     const context = { versions: learning.sona.versions, blobs, policies: () => memory.policies };
-    return { ...removed, withdrawn: await forgetRouters(context, tenant, new Set([id])) };
+    const routers = await forgetRouters(context, tenant, new Set([id]));
+    return { ...removed, withdrawn: [...routers, ...(await learning.sona.withdrawPeers(tenant, [id]))] };
   },
 });
 
 const push = defineLearning({
   name: 'federate.push',
-  summary: "A signed bundle of the tenant's own rated requests, as numbers; with `texts` also their texts.",
+  summary:
+    "A signed bundle of the tenant's own rated requests, patterns and trained adapters, as numbers; with `texts` also texts. Adapters that are not in it are named with the reason.",
   scope: 'admin',
   input: z.strictObject({
     texts: z.boolean().default(false),
     terms: z.boolean().default(true),
+    patterns: z.boolean().default(true),
+    adapters: z.boolean().default(true),
     expiresDays: z.int().min(1).max(90).default(30),
   }),
-  run: async (control, tenant, { expiresDays, ...share }) => ({
-    bundle: await federationOf(control).push(tenant, { ...share, lifetimeMs: expiresDays * DAY_MS }),
-  }),
+  async run(control, tenant, { expiresDays, adapters: isSharing, ...share }) {
+    const federation = federationOf(control);
+    const { adapters, notShared } = isSharing ? await collectAdapters(control, federation, tenant) : NO_ADAPTERS;
+    const bundle = await federation.push(tenant, { ...share, adapters, lifetimeMs: expiresDays * DAY_MS });
+    return { bundle, notShared };
+  },
 });
+
+const NO_ADAPTERS: PackedAdapters = { adapters: [], notShared: [] };
+
+/** The adapters of all models that can be opened here. */
+async function collectAdapters(
+  control: LearningControl,
+  federation: Federation,
+  tenant: string,
+): Promise<PackedAdapters> {
+  const { sona } = control.learning;
+  const lines = (await sona.versions.lines(tenant)).filter((line) => line.startsWith(ADAPTER_PREFIX));
+  const own: OwnAdapter[] = [];
+  const notShared: { model: string; reason: string }[] = [];
+  for (const model of lines.map((line) => line.slice(ADAPTER_PREFIX.length))) {
+    try {
+      const adapter = await control.withModel(model, (id) => sona.ownAdapter(tenant, id));
+      if (adapter === null) notShared.push({ model, reason: 'no version that this node trained without peers' });
+      else own.push(adapter);
+    } catch (error) {
+      // A model that is no longer served must not keep back everything else.
+      notShared.push({ model, reason: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  const packed = federation.packAdapters(own);
+  return { ...packed, notShared: [...notShared, ...packed.notShared] };
+}
 
 const pull = defineLearning({
   name: 'federate.pull',
   summary:
-    'Checks and stores a bundle of a peer; the next training of the router uses it if its gate accepts the result.',
+    'Checks and stores a bundle of a peer, without the parts for another embedder or model file. Patterns are found at once; routers and adapters serve if their gate accepts them. `mergeable` are models to which learn.run of federation applies.',
   scope: 'admin',
   input: z.strictObject({ bundle: z.record(z.string(), z.unknown()) }),
   async run(control, tenant, { bundle }) {
-    const report = await federationOf(control).pull(tenant, bundle);
-    const isTrainable = control.learning.parts().some(({ name }) => name === 'routing');
-    return { ...report, isTrainable };
+    const { learning, memory } = control;
+    const federation = federationOf(control);
+    const receiver = { space: memory.spaces.requests, pathOf: (model: string) => learning.pathOf(model) };
+    const report = await federation.pull(tenant, bundle, receiver);
+    const mergeable = (control.canLoad ? control.models() : learning.models()).filter((model) => {
+      const path = learning.pathOf(model);
+      const own = path === null || report.adapters.length === 0 ? null : federation.hashModel(path);
+      return report.adapters.some((one) => (own === null ? one.model === model : one.base === own));
+    });
+    const isTrainable = report.numExamples > 0 && learning.parts().some(({ name }) => name === 'routing');
+    return { ...report, isTrainable, mergeable };
   },
 });
 

@@ -12,12 +12,12 @@ const runOf = z.enum(RUN_OF).default('all');
 
 /** The id of a run: its model, or its line of versions. */
 const nameOf = (control: LearningControl, of: RunOf, named: string | undefined): string =>
-  lineOf(control, of === 'all' ? 'model' : of, named).name;
+  lineOf(control, of === 'all' || of === 'federation' ? 'model' : of, named).name;
 
 const run = defineLearning({
   name: 'learn.run',
   summary:
-    'Runs a learning loop now: for the model, re-ranking and routing, or one of them. Returns the outcome of each part, or after waitMs that the run continues; learn.status has its outcome.',
+    'Runs a learning loop now: for the model, re-ranking and routing, or one of them; `federation` merges the adapters of trusted nodes. Returns the outcome of each part, or after waitMs that the run continues; learn.status has its outcome.',
   scope: 'admin',
   input: z.strictObject({
     loop: z.enum(LOOPS).default('background'),

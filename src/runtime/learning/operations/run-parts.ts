@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RuvLLMError } from '../../../core/errors.ts';
+import type { Federation } from '../../../learning/federation/federation.ts';
 import type { ConsolidateReport } from '../../../learning/sona/consolidate.ts';
 import type { PartOutcome } from '../learning-part.ts';
 import type { Learning } from '../learning.ts';
@@ -14,13 +15,13 @@ export const learned = z.enum(LEARNED).default('model');
 export const LOOPS = ['background', 'deep'] as const;
 export type LoopName = (typeof LOOPS)[number];
 
-/** Parts that a run can train: all, or one. */
-export const RUN_OF = ['all', ...LEARNED] as const;
+/** Parts that a run can train: all, or one; `federation` merges the adapters of trusted nodes into that of a model. */
+export const RUN_OF = ['all', ...LEARNED, 'federation'] as const;
 export type RunOf = (typeof RUN_OF)[number];
 
 /** The outcome of one part of a run. */
 export interface PartReport {
-  readonly part: Learned | 'patterns';
+  readonly part: Learned | 'patterns' | 'federation';
   /**
    * `trained`: the new version is in use; `refused`: the gate rejected it; `kept`: too few or no new examples; `absent`: there is no
    * such part.
@@ -49,7 +50,9 @@ export interface StepOutcome {
 }
 
 export interface StepContext {
-  readonly learning: Pick<Learning, 'sona' | 'parts'>;
+  readonly learning: Pick<Learning, 'sona' | 'parts' | 'pathOf'>;
+  /** Null: this node has no key. */
+  readonly federation: Pick<Federation, 'deltasOf'> | null;
   readonly tenant: string;
   readonly model: string;
   readonly loop: LoopName;
@@ -92,7 +95,7 @@ const MODEL_STEPS: Readonly<Record<LoopName, (context: StepContext, id: string) 
   },
 };
 
-const STEPS: Readonly<Record<Learned, (context: StepContext) => Promise<StepOutcome>>> = {
+const STEPS: Readonly<Record<Exclude<RunOf, 'all'>, (context: StepContext) => Promise<StepOutcome>>> = {
   model: (context) => context.hold(context.model, (id) => MODEL_STEPS[context.loop](context, id)),
   reranking: async ({ learning, tenant, loop, signal }) => ({
     parts: [partOf('reranking', await learning.sona.reranking.train(tenant, loop, signal))],
@@ -102,6 +105,14 @@ const STEPS: Readonly<Record<Learned, (context: StepContext) => Promise<StepOutc
     if (part === undefined) return { parts: [{ part: 'routing', state: 'absent', version: null, reason: noRouting }] };
     return { parts: [partOf('routing', await part.train(tenant, loop, { signal }))] };
   },
+  federation: ({ learning, federation, tenant, model, signal, hold }) =>
+    hold(model, async (id) => {
+      const path = learning.pathOf(id);
+      if (federation === null || path === null)
+        return { parts: [{ part: 'federation', state: 'absent', version: null, reason: federation === null ? 'this node has no key' : `the model ${id} is not loaded` }] }; // prettier-ignore
+      const deltas = await federation.deltasOf(tenant, id, path);
+      return { parts: [partOf('federation', await learning.sona.mergePeers(tenant, id, deltas, { signal }))] };
+    }),
 };
 
 /** The deep loop of a model includes re-ranking. */

@@ -23,7 +23,7 @@ function createBench() {
     noRouting: 'no routes',
     learning: { sona: { backgroundConsolidate, reranking }, parts: () => [] } as unknown as Pick<
       Learning,
-      'sona' | 'parts'
+      'sona' | 'parts' | 'pathOf'
     >,
     now: () => (nowMs += 0.5),
     hold: (id, work) => work(id),

@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { Learning } from '../learning.ts';
-import { type LoopName, type PartReport, type RunOf, type RunReport, runSteps } from './run-parts.ts';
+import { type LoopName, type PartReport, type RunOf, type RunReport, runSteps, type StepContext } from './run-parts.ts';
 
 /** A run of a learning loop, started by an operator. */
 export interface LearningRun {
@@ -43,14 +43,22 @@ const MAX_RUNNING = 32;
 const MAX_KEPT = 1000;
 
 export interface LearningRunsContext {
-  readonly learning: Pick<Learning, 'sona' | 'parts'>;
+  readonly learning: Pick<Learning, 'sona' | 'parts' | 'pathOf'>;
+  /** Default null: there are no peers. */
+  readonly federation?: StepContext['federation'];
   /** The message if there is no router to train. */
   readonly noRouting: string;
   now(): number;
   hold<T>(id: string, work: (modelId: string) => Promise<T>): Promise<T>;
 }
 
-export function createLearningRuns({ learning, noRouting, now, hold }: LearningRunsContext): LearningRuns {
+export function createLearningRuns({
+  learning,
+  federation = null,
+  noRouting,
+  now,
+  hold,
+}: LearningRunsContext): LearningRuns {
   const entries = new Map<string, Entry>();
   const keyOf = (tenant: string, model: string): string => JSON.stringify([tenant, model]);
   const isRunning = ({ run }: Entry): boolean => run.state === 'running';
@@ -58,7 +66,7 @@ export function createLearningRuns({ learning, noRouting, now, hold }: LearningR
   async function carryOut(entry: Entry): Promise<LearningRun> {
     const { tenant, abort } = entry;
     const { model, loop, of } = entry.run;
-    const context = { learning, noRouting, hold, tenant, model, loop, signal: abort.signal };
+    const context = { learning, federation, noRouting, hold, tenant, model, loop, signal: abort.signal };
     await runSteps(context, of, (parts, report) => {
       entry.run = { ...entry.run, parts: [...entry.run.parts, ...parts], report: report ?? entry.run.report };
     });

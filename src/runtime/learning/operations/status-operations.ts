@@ -84,12 +84,14 @@ const health = defineLearning({
 
 const patterns = defineLearning({
   name: 'learn.patterns',
-  summary: 'Patterns of rated requests, found by meaning.',
+  summary: 'Patterns of rated requests, found by meaning, also those of trusted nodes with their source.',
   scope: 'read',
   input: z.strictObject({ text: text(1 << 16, 1), k: z.int().min(1).max(100).default(10) }),
-  async run({ learning, memory }, tenant, { text: words, k }) {
+  async run({ learning, memory, federation }, tenant, { text: words, k }) {
     const embedded = await memory.embedRequest(words);
     if (embedded === null) throw refuseInput('this text cannot be embedded', 'text');
+    const shared = (await federation?.patternsNear(tenant, embedded, k)) ?? null;
+    if (shared !== null) return { patterns: shared };
     const found = await learning.sona.bank.search(tenant, { ...embedded, k });
     return {
       patterns: found.map(({ pattern, similarity, weight }) => ({ ...pattern, similarity, weight })),
