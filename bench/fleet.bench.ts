@@ -27,8 +27,8 @@ const count = (name: 'conversations' | 'turns' | 'words' | 'requests' | 'seed'):
   process.exit(2);
 };
 const NUM_NODES = 3;
-/** Words of the prompts that measure a node; its context has 512 tokens. */
-const SERVICE_WORDS = [8, 30, 60, 120, 240, 360];
+/** Turns that measure a node are this many times as long as those of the trace. */
+const TURN_FACTORS = [1, 4];
 const SECRET = 'the secret of the fleet in this benchmark';
 const model = values.model ?? benchModel('15m', 'Q8_0').path;
 const trace = createFleetTrace({
@@ -126,16 +126,19 @@ interface MeasuredReplay extends Replay {
 /** Requests between two rounds of measured prompts: other work on this machine changes all times. */
 const SERVICE_EVERY = 6;
 
-/** Replays the trace, and measures one of the nodes in between with prompts of several lengths that begin like no other. */
+/** Replays the trace, and measures one of the nodes in between with two turns of other conversations. */
 async function replayMeasured(folder: ServeFolder, nodes: readonly ServeProcess[]): Promise<MeasuredReplay> {
   const { url: oneUrl } = await startGateway(folder, nodes.slice(0, 1));
   const { url } = await startGateway(folder, nodes);
-  const bySize: ServiceSample[][] = SERVICE_WORDS.map(() => []);
+  // The first turn and the second one, of each length.
+  const byKind: ServiceSample[][] = TURN_FACTORS.flatMap(() => [[], []]);
   const sample = async (round: number): Promise<void> => {
-    for (const [i, firstWords] of SERVICE_WORDS.entries()) {
-      const shape = { numConversations: 1, numTurns: 1, firstWords, turnWords: 1, seed: 1000 + 100 * round + i };
+    for (const [i, factor] of TURN_FACTORS.entries()) {
+      const turnWords = factor * Math.ceil(count('words') / 10);
+      const shape = { numConversations: 1, numTurns: 2, firstWords: count('words'), turnWords, seed: 1000 + 100 * round + i }; // prettier-ignore
       const { requests } = await replay(oneUrl, createFleetTrace(shape));
-      if (round > 0) bySize[i]!.push(...requests); // the first round warms up
+      if (round === 0) continue; // warms up
+      requests.forEach((request, turn) => byKind[2 * i + turn]!.push(request));
     }
   };
   await sample(0);
@@ -146,7 +149,7 @@ async function replayMeasured(folder: ServeFolder, nodes: readonly ServeProcess[
   }
   const requests = parts.flatMap((part) => part.requests);
   const sum = (of: (request: Replay['requests'][number]) => number): number => requests.reduce((all, one) => all + of(one), 0); // prettier-ignore
-  const samples = bySize.map((all): ServiceSample => ({
+  const samples = byKind.map((all): ServiceSample => ({
     numTokens: median(all.map(({ numTokens }) => numTokens)),
     ms: median(all.map(({ ms }) => ms)),
   }));
