@@ -1,12 +1,13 @@
 // A gateway in front of three server processes: its own time per request, and what prefix affinity is worth on a replayed trace of
 // growing conversations, against the same gateway without a fleet secret (round robin, as requests come one after the other) and
-// against one node with a cache for all.
+// against one node with a cache for all. The simulator of `fleet-sim` replays the same trace with times measured on one node.
 //   npm run bench -- fleet [--model FILE] [--conversations 12] [--turns 5] [--words 300] [--requests 300] [--seed 1]
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createServeFolder, type ServeFolder, type ServeProcess } from '../test/support/serve-process.ts';
 import { benchModel } from './support/bench-model.ts';
 import { createFleetTrace, type TraceRequest } from './support/fleet-trace.ts';
+import { fitService, type ServiceSample, simError, simulateReplay } from './support/fleet-sim/replay-sim.ts';
 import { median, printTable } from './support/report.ts';
 
 const { values } = parseArgs({
@@ -26,6 +27,8 @@ const count = (name: 'conversations' | 'turns' | 'words' | 'requests' | 'seed'):
   process.exit(2);
 };
 const NUM_NODES = 3;
+/** Turns that measure a node are this many times as long as those of the trace. */
+const TURN_FACTORS = [1, 4];
 const SECRET = 'the secret of the fleet in this benchmark';
 const model = values.model ?? benchModel('15m', 'Q8_0').path;
 const trace = createFleetTrace({
@@ -58,18 +61,20 @@ async function send(url: string, body: object): Promise<Response> {
 interface Replay {
   readonly ttftMs: number;
   readonly hitShare: number;
+  readonly requests: readonly (ServiceSample & { readonly numPromptTokens: number })[];
 }
 
 /** Time to the first event, and the share of prompt tokens that came from a cache. */
-async function replay(url: string, requests: readonly TraceRequest[]): Promise<Replay> {
-  const times: number[] = [];
+async function replay(url: string, trace: readonly Pick<TraceRequest, 'prompt'>[]): Promise<Replay> {
+  const requests: Replay['requests'][number][] = [];
   let [numCached, numTokens] = [0, 0];
-  for (const { prompt } of requests) {
+  for (const { prompt } of trace) {
     const startMs = performance.now();
     const response = await send(url, { prompt, stream: true, stream_options: { include_usage: true } });
     let text = '';
+    let ms = NaN;
     for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-      if (text === '') times.push(performance.now() - startMs);
+      if (text === '') ms = performance.now() - startMs;
       text += chunk;
     }
     const usage = /"usage":(\{"prompt_tokens".*?\}\})/.exec(text);
@@ -77,8 +82,9 @@ async function replay(url: string, requests: readonly TraceRequest[]): Promise<R
     const { prompt_tokens: all, prompt_tokens_details: details } = JSON.parse(usage[1]!) as { prompt_tokens: number; prompt_tokens_details: { cached_tokens: number } }; // prettier-ignore
     numCached += details.cached_tokens;
     numTokens += all;
+    requests.push({ ms, numPromptTokens: all, numTokens: all - details.cached_tokens });
   }
-  return { ttftMs: median(times), hitShare: numCached / numTokens };
+  return { ttftMs: median(requests.map(({ ms }) => ms)), hitShare: numCached / numTokens, requests };
 }
 
 /** Processor time of a process so far, which other processes of the machine do not change; null: not known on this system. */
@@ -113,6 +119,48 @@ async function measureOverhead(node: ServeProcess, through: ServeProcess, numReq
   };
 }
 
+interface MeasuredReplay extends Replay {
+  readonly service: ReturnType<typeof fitService>;
+}
+
+/** Requests between two rounds of measured prompts: other work on this machine changes all times. */
+const SERVICE_EVERY = 6;
+
+/** Replays the trace, and measures one of the nodes in between with two turns of other conversations. */
+async function replayMeasured(folder: ServeFolder, nodes: readonly ServeProcess[]): Promise<MeasuredReplay> {
+  const { url: oneUrl } = await startGateway(folder, nodes.slice(0, 1));
+  const { url } = await startGateway(folder, nodes);
+  // The first turn and the second one, of each length.
+  const byKind: ServiceSample[][] = TURN_FACTORS.flatMap(() => [[], []]);
+  const sample = async (round: number): Promise<void> => {
+    for (const [i, factor] of TURN_FACTORS.entries()) {
+      const turnWords = factor * Math.ceil(count('words') / 10);
+      const shape = { numConversations: 1, numTurns: 2, firstWords: count('words'), turnWords, seed: 1000 + 100 * round + i }; // prettier-ignore
+      const { requests } = await replay(oneUrl, createFleetTrace(shape));
+      if (round === 0) continue; // warms up
+      requests.forEach((request, turn) => byKind[2 * i + turn]!.push(request));
+    }
+  };
+  await sample(0);
+  const parts: Replay[] = [];
+  for (let from = 0; from < trace.length; from += SERVICE_EVERY) {
+    await sample(1 + from);
+    parts.push(await replay(url, trace.slice(from, from + SERVICE_EVERY)));
+  }
+  const requests = parts.flatMap((part) => part.requests);
+  const sum = (of: (request: Replay['requests'][number]) => number): number => requests.reduce((all, one) => all + of(one), 0); // prettier-ignore
+  const samples = byKind.map((all): ServiceSample => ({
+    numTokens: median(all.map(({ numTokens }) => numTokens)),
+    ms: median(all.map(({ ms }) => ms)),
+  }));
+  return {
+    requests,
+    ttftMs: median(requests.map(({ ms }) => ms)),
+    hitShare: 1 - sum(({ numTokens }) => numTokens) / sum(({ numPromptTokens }) => numPromptTokens),
+    service: fitService(samples),
+  };
+}
+
 async function withNodes<T>(numNodes: number, work: (nodes: readonly ServeProcess[]) => Promise<T>): Promise<T> {
   try {
     return await work(await startNodes(numNodes));
@@ -127,15 +175,32 @@ try {
     measureOverhead(node!, await startGateway(inFleet, [node!]), count('requests')),
   );
   const single = await withNodes(1, async (nodes) => replay((await startGateway(inFleet, nodes)).url, trace));
-  const roundRobin = await withNodes(NUM_NODES, async (nodes) => replay((await startGateway(plain, nodes)).url, trace));
-  const affine = await withNodes(NUM_NODES, async (nodes) => replay((await startGateway(inFleet, nodes)).url, trace));
-  const row = (name: string, { ttftMs, hitShare }: Replay): string[] => [name, ttftMs.toFixed(1), hitShare.toFixed(3)];
+  const roundRobin = await withNodes(NUM_NODES, (nodes) => replayMeasured(plain, nodes));
+  const affine = await withNodes(NUM_NODES, (nodes) => replayMeasured(inFleet, nodes));
+  const replayed = trace.map(({ conversation }, i) => ({
+    conversation,
+    numTokens: single.requests[i]!.numPromptTokens,
+  }));
+  const simulated = simulateReplay(replayed, { policy: 'affine', numNodes: NUM_NODES, service: affine.service });
+  const simulatedRound = simulateReplay(replayed, {
+    policy: 'least loaded',
+    numNodes: NUM_NODES,
+    service: roundRobin.service,
+  });
+  const row = (name: string, { ttftMs, hitShare }: Pick<Replay, 'ttftMs' | 'hitShare'>): string[] => [
+    name,
+    ttftMs.toFixed(1),
+    hitShare.toFixed(3),
+  ];
   printTable([
     ['', 'time to first token, ms p50', 'cached share of the prompts'],
     row('one node', single),
     row(`round robin, ${NUM_NODES} nodes`, roundRobin),
+    row('  simulated', { ...simulatedRound, ttftMs: simulatedRound.p50Ms }),
     row(`prefix affinity, ${NUM_NODES} nodes`, affine),
+    row('  simulated', { ...simulated, ttftMs: simulated.p50Ms }),
   ]);
+  console.log(`measured on one node: ${affine.service.fixedMs.toFixed(1)} ms per request and ${(1000 * affine.service.tokenMs).toFixed(0)} µs per token`); // prettier-ignore
   console.log(
     JSON.stringify({
       bench: 'fleet',
@@ -145,6 +210,10 @@ try {
       ttft_gain: Number((roundRobin.ttftMs / affine.ttftMs).toFixed(2)),
       affinity_hit_share: Number((affine.hitShare / single.hitShare).toFixed(3)),
       round_robin_hit_share: Number((roundRobin.hitShare / single.hitShare).toFixed(3)),
+      service_fixed_ms: Number(affine.service.fixedMs.toFixed(2)),
+      service_token_ms: Number(affine.service.tokenMs.toFixed(4)),
+      sim_error: Number(simError(simulated, affine).toFixed(3)),
+      sim_error_round_robin: Number(simError(simulatedRound, roundRobin).toFixed(3)),
     }),
   );
 } finally {

@@ -1,4 +1,4 @@
-// The deployment examples: every command, option and variable exists, and the guides match the files.
+// The files to deploy one server: every command, option and variable exists, and the guides match the files.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,9 +22,9 @@ function unknownVariables(text: string): string[] {
   return (text.match(/\b(?:RUVLLM|HF)_[A-Z_]+\b/g) ?? []).filter((name) => !code.includes(name));
 }
 
-describe('examples/docker', () => {
-  const dockerfile = read('examples/docker/Dockerfile');
-  const compose = parse(read('examples/docker/compose.yaml')) as {
+describe('one container', () => {
+  const dockerfile = read('deploy/Dockerfile');
+  const compose = parse(read('deploy/compose.yaml')) as {
     services: {
       ruvllm: { build: { context: string; dockerfile: string }; command: string[]; stop_grace_period: string };
     };
@@ -56,9 +56,19 @@ describe('examples/docker', () => {
     expect(Math.min(...versions)).toBeGreaterThanOrEqual(Number(minimum));
   });
 
+  test('runs as a user that Kubernetes can tell from root', () => {
+    expect(dockerfile.match(/^USER .*$/gm)).toEqual(['USER 1000:1000']);
+    expect(dockerfile).not.toMatch(/--platform=|amd64\b(?!,)/); // the same file for both architectures
+  });
+
+  test('has the tested driver of PostgreSQL', () => {
+    const { devDependencies } = JSON.parse(read('package.json')) as { devDependencies: { pg: string } };
+    expect(/ pg@(\S+)/.exec(dockerfile)![1]).toBe(devDependencies.pg);
+  });
+
   test('compose builds that file with an existing command', async () => {
     const { build, command, stop_grace_period: grace } = compose.services.ruvllm;
-    expect(read(join('examples/docker', build.context, build.dockerfile))).toBe(dockerfile);
+    expect(read(join('deploy', build.context, build.dockerfile))).toBe(dockerfile);
     await parses(command);
     expect(Number.parseInt(grace, 10)).toBeGreaterThan(20); // --shutdown-timeout
   });
@@ -97,7 +107,7 @@ describe('examples/systemd', () => {
 });
 
 test('the guides name the files and say that the image was not built', () => {
-  expect(read('docs/docker.md')).toContain('(../examples/docker/Dockerfile)');
+  expect(read('docs/docker.md')).toContain('(../deploy/Dockerfile)');
   expect(read('docs/docker.md')).toContain('the image is not built or run there');
   expect(read('docs/systemd.md')).toContain('(../examples/systemd/ruvllm.service)');
 });

@@ -14,6 +14,6 @@ export function printTable(rows: readonly (readonly string[])[]): void {
 }
 
 /** Of ascending values. */
-export function percentile(sorted: readonly number[], share: number): number {
+export function percentile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
 }

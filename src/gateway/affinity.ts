@@ -2,7 +2,7 @@ import type { Choice } from './choose-node.ts';
 import type { GatewayNode } from './node-table.ts';
 
 /** Where a request is warm, as far as the gateway knows. */
-export interface AffinityPlan extends Choice {
+export interface AffinityPlan extends Choice<GatewayNode> {
   /** Headers that ask the node to name the blocks of the prompt. */
   readonly headers: Readonly<Record<string, string>>;
   /** Learns from the headers of the node's answer which blocks the prompt has. */

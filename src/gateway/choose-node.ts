@@ -1,33 +1,77 @@
-import type { GatewayNode } from './node-table.ts';
-
 /**
  * Prompt tokens that one running request is worth: it takes a part of every step. With fewer, one warm node would get everything; with
  * more, a shared prefix would be computed on every node.
  */
 export const TOKENS_PER_REQUEST = 128;
 
-export interface Choice {
+/** The load of a node, as one gateway knows it. */
+export interface NodeLoad {
+  /** Requests of this gateway that it handles, and the prompt tokens that it still has to compute for them. */
+  numRequests: number;
+  pendingTokens: number;
+  /** Requests that other clients and gateways sent it, by its own last report. */
+  numOtherRequests: number;
+  /** The turn in which it was last chosen. */
+  lastTurn: number;
+}
+
+export interface Choice<N> {
   /** Estimated tokens of the prompt. */
   readonly numTokens: number;
   /** Estimated tokens of the prompt that the node has in its prefix cache. */
-  warmTokens(node: GatewayNode): number;
+  warmTokens(node: N): number;
 }
 
 /** Tokens to compute before a request gets its first one: its own, and those of others in the queue before it. */
-export function costOf(node: GatewayNode, { numTokens, warmTokens }: Choice): number {
+export function costOf<N extends NodeLoad>(
+  node: N,
+  { numTokens, warmTokens }: Choice<N>,
+  tokensPerRequest = TOKENS_PER_REQUEST,
+): number {
   const running = node.numRequests + node.numOtherRequests;
-  return Math.max(0, numTokens - warmTokens(node)) + node.pendingTokens + running * TOKENS_PER_REQUEST;
+  return Math.max(0, numTokens - warmTokens(node)) + node.pendingTokens + running * tokensPerRequest;
 }
 
 /** The node with the least work before the first token; of equals the one that was not chosen for longest. Null: there is none. */
-export function chooseNode(nodes: readonly GatewayNode[], choice: Choice): GatewayNode | null {
-  let best: GatewayNode | null = null;
+export function chooseNode<N extends NodeLoad>(
+  nodes: readonly N[],
+  choice: Choice<N>,
+  tokensPerRequest = TOKENS_PER_REQUEST,
+): N | null {
+  let best: N | null = null;
   let bestCost = Infinity;
   for (const node of nodes) {
-    const cost = costOf(node, choice);
+    const cost = costOf(node, choice, tokensPerRequest);
     if (best !== null && (cost > bestCost || (cost === bestCost && node.lastTurn >= best.lastTurn))) continue;
     best = node;
     bestCost = cost;
   }
   return best;
+}
+
+/** A request that counts towards a node: `tokens` once its prompt is computed, `all` when it has ended. */
+export interface Leave {
+  readonly tokens: () => void;
+  readonly all: () => void;
+}
+
+/** Counts a request towards the load of its node. */
+export function enterNode<N extends NodeLoad>(node: N, choice: Choice<N>, turn: number): Leave {
+  let tokens = Math.max(0, choice.numTokens - choice.warmTokens(node));
+  let isRunning = true;
+  node.lastTurn = turn;
+  node.numRequests++;
+  node.pendingTokens += tokens;
+  const leaveTokens = (): void => {
+    node.pendingTokens -= tokens;
+    tokens = 0;
+  };
+  return {
+    tokens: leaveTokens,
+    all() {
+      leaveTokens();
+      if (isRunning) node.numRequests--;
+      isRunning = false;
+    },
+  };
 }

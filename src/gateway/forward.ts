@@ -3,7 +3,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import { describeFailure } from '../server/errors.ts';
 import type { Route } from '../server/route.ts';
 import { type Attempt, attempt, isStream } from './attempt.ts';
-import { type Choice, chooseNode } from './choose-node.ts';
+import { type Choice, chooseNode, enterNode, type Leave } from './choose-node.ts';
 import { requestHeaders, responseHeaders } from './forward-headers.ts';
 import { type GatewayNode, lacksModel, noteLackedModel, reportsModel, setHealth } from './node-table.ts';
 import type { GatewayBody, GatewayRequest, GatewayResponse, Upstream } from './types.ts';
@@ -30,7 +30,7 @@ export interface Forwarded {
   readonly requestId: string;
   /** The model it names; null: none. */
   readonly model: string | null;
-  readonly choice: Choice;
+  readonly choice: Choice<GatewayNode>;
   /** Whether a second run of the request changes nothing but its own answer. */
   readonly isRepeatable: boolean;
   /** Further headers for the node. */
@@ -41,10 +41,10 @@ export interface Forwarded {
   onEnd(): void;
 }
 
-/** A node that the request counts towards; `leave.tokens` once its prompt is computed, `leave.all` when it has ended. */
+/** A node that the request counts towards. */
 interface Chosen {
   readonly node: GatewayNode;
-  readonly leave: { readonly tokens: () => void; readonly all: () => void };
+  readonly leave: Leave;
 }
 
 /** Sends requests to nodes: to another one as long as the client has got no byte. */
@@ -65,7 +65,7 @@ export function createForwarder(options: ForwardOptions) {
       const serving = reporting.length > 0 ? reporting : able;
       // If no node is known to serve it, one of them says so with its own error.
       const node = chooseNode(serving.length > 0 || tried.size > 0 ? serving : up, sent.choice);
-      return node === null ? null : { node, leave: enter(node, sent.choice) };
+      return node === null ? null : { node, leave: enterNode(node, sent.choice, ++turn) };
     };
     const first = find();
     if (first !== null || nodes.every(({ health }) => health === 'up')) return first;
@@ -140,28 +140,7 @@ export function createForwarder(options: ForwardOptions) {
     throw new RuvLLMError('overloaded', message, { data, isRetryable: true });
   }
 
-  /** Counts a request towards the load of its node. */
-  function enter(node: GatewayNode, choice: Choice): Chosen['leave'] {
-    let tokens = Math.max(0, choice.numTokens - choice.warmTokens(node));
-    let isRunning = true;
-    node.lastTurn = ++turn;
-    node.numRequests++;
-    node.pendingTokens += tokens;
-    const leaveTokens = (): void => {
-      node.pendingTokens -= tokens;
-      tokens = 0;
-    };
-    return {
-      tokens: leaveTokens,
-      all() {
-        leaveTokens();
-        if (isRunning) node.numRequests--;
-        isRunning = false;
-      },
-    };
-  }
-
-  function respond(sent: Forwarded, node: GatewayNode, answer: Attempt, leave: Chosen['leave']): GatewayResponse {
+  function respond(sent: Forwarded, node: GatewayNode, answer: Attempt, leave: Leave): GatewayResponse {
     leave.tokens();
     let isOver = false;
     const end = (): void => {

@@ -58,6 +58,7 @@ async function start(nodes: Record<string, Answer>, options: Partial<GatewayOpti
     keys: createKeyStore(createMemoryKeys(), () => 1000),
     isOpen: true,
     browsers: { hosts: ['gateway'], corsOrigins: [] },
+    random: () => 0, // the order of the list
     ...options,
   });
   open.push(gateway);
@@ -183,6 +184,21 @@ test('[GW8] requests go to the node with the least work', async () => {
   release();
   await Promise.all(waiting);
   expect(gateway.nodes.every(({ numRequests, pendingTokens }) => numRequests === 0 && pendingTokens === 0)).toBe(true);
+});
+
+test('[GW8] gateways begin with different nodes', async () => {
+  const firstOf = async (...numbers: number[]): Promise<string> => {
+    const { gateway } = await start(
+      { 'http://a': ok, 'http://b': ok, 'http://c': ok },
+      { random: () => numbers.shift()! },
+    );
+    return (await ask(gateway)).headers['x-ruvllm-node']!;
+  };
+  expect([await firstOf(0.9, 0.1, 0.1), await firstOf(0.1, 0.9, 0.1), await firstOf(0.1, 0.1, 0.9)]).toEqual([
+    '1',
+    '2',
+    '3',
+  ]);
 });
 
 test('[GW9] one tenant that floods the fleet is limited, and another is answered', async () => {

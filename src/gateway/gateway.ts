@@ -44,6 +44,8 @@ export interface GatewayOptions {
   readonly clock?: Clock;
   /** Default: silent. */
   readonly logger?: Logger;
+  /** Numbers in [0, 1). Default: `Math.random`. */
+  readonly random?: () => number;
 }
 
 /** One address in front of several nodes. */
@@ -71,9 +73,9 @@ export const OWN_SCOPES: Readonly<Record<string, RouteScope>> = {
 
 /** Creates a gateway, which asks its nodes for their health from now on. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { upstream, keys, isOpen, shared = null, clock = systemClock, logger = silentLogger } = options;
+  const { upstream, keys, isOpen, shared = null, clock = systemClock, logger = silentLogger, random = Math.random } = options;
   const limits = resolveGatewayLimits(options.limits);
-  const nodes = options.nodes.map((url, index) => createNode(String(index + 1), url));
+  const nodes = options.nodes.map((url, index) => createNode(String(index + 1), url, -random()));
   const metrics = createGatewayMetrics(nodes);
   const affinity = options.openAffinity?.(nodes, metrics) ?? null;
   const guard = createGuard({ keys, isOpen });
@@ -104,7 +106,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   let numJoined = nodes.length;
   function join(url: string): void {
     if (nodes.some((node) => node.url === url)) return;
-    const node = createNode(String(++numJoined), url);
+    const node = createNode(String(++numJoined), url, -random());
     nodes.push(node);
     probes.add(node);
     logger.log('info', 'node', { node: node.name, url, health: 'joined', reason: null });

@@ -1,3 +1,4 @@
+import type { NodeLoad } from './choose-node.ts';
 import type { NodeFleetState } from './fleet-state.ts';
 
 /**
@@ -7,20 +8,13 @@ import type { NodeFleetState } from './fleet-state.ts';
 export type NodeHealth = 'unknown' | 'up' | 'loading' | 'draining' | 'down' | 'refused';
 
 /** A node as the gateway sees it. */
-export interface GatewayNode {
+export interface GatewayNode extends NodeLoad {
   /** Its number in the list, from 1 on: addresses stay private. */
   readonly name: string;
   readonly url: string;
   health: NodeHealth;
   /** Why it is not up; null: it is. */
   reason: string | null;
-  /** Requests of this gateway that it handles, and the prompt tokens that it still has to compute for them. */
-  numRequests: number;
-  pendingTokens: number;
-  /** Requests that other clients and gateways sent it, by its own last report. */
-  numOtherRequests: number;
-  /** The turn in which it was last chosen. */
-  lastTurn: number;
   /** Its own report; null: it has given none. */
   fleet: NodeFleetState | null;
   /** Blocks in its prefix caches, by its own events. */
@@ -31,7 +25,8 @@ export interface GatewayNode {
   lost: AbortController;
 }
 
-export function createNode(name: string, url: string): GatewayNode {
+/** `lastTurn` differs between gateways: those that start together would all send their first requests to the same nodes. */
+export function createNode(name: string, url: string, lastTurn = 0): GatewayNode {
   return {
     name,
     url,
@@ -40,7 +35,7 @@ export function createNode(name: string, url: string): GatewayNode {
     numRequests: 0,
     pendingTokens: 0,
     numOtherRequests: 0,
-    lastTurn: 0,
+    lastTurn,
     fleet: null,
     blocks: new Set(),
     lackedModels: new Map(),

@@ -43,6 +43,8 @@ async function createWith(
 
 const trajectory: Trajectory = { requestId: idOf(1), sessionId: null, userId: null, model: 'm', createdMs: START_MS, expiresMs: null, query: 'q', prompt: null, answer: 'a', correction: null, steps: [], parameters: { propensity: null }, retrieved: [], verdict: 'unknown', quality: null, latencyMs: 1, numOutputTokens: 1, feedback: [], isDistilled: false, embedding: null, space: null }; // prettier-ignore
 
+/** After all promises that wait for nothing. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const disk = (code: ErrorCode) => () => Promise.reject(new RuvLLMError(code, `planted ${code}`));
 
 testMemoryStore('the fallback store with a working disk', async () => {
@@ -105,6 +107,51 @@ describe('fallback', () => {
     expect(store.degraded()).toBe('it cannot be written: planted io');
     await store.put([recordOf(1)]);
     expect([store.degraded(), told]).toEqual([null, []]);
+  });
+
+  test('[MS29] a lost server is asked with growing delays until it answers, and calls work again', async () => {
+    const memory = createMemory();
+    const gone = () => new RuvLLMError('io', 'planted loss', { isRetryable: true, data: { isConnectionLost: true } });
+    let isAway = true;
+    const lose = <T>(call: () => Promise<T>): Promise<T> => (isAway ? Promise.reject(gone()) : call());
+    const primary: MemoryStore = { ...memory, put: (records) => lose(() => memory.put(records)), get: (...args) => lose(() => memory.get(...args)), count: (...args) => lose(() => memory.count(...args)) }; // prettier-ignore
+    const timers: { task: () => void; delayMs: number }[] = [];
+    const schedule = (task: () => void, delayMs: number) => {
+      timers.push({ task, delayMs });
+      return () => {};
+    };
+    const { store, told } = await createWith(() => primary, { schedule });
+    for (let i = 0; i < 3; i++) await expectRefusal(store.put([recordOf(1)]), 'io', 'cannot be written');
+    await expectRefusal(store.get('alpha', [idOf(1)]), 'io', 'cannot be read');
+    for (let i = 0; i < 7; i++) {
+      timers[i]!.task();
+      await settled();
+    }
+    expect(timers.map(({ delayMs }) => delayMs)).toEqual([250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
+    expect(store.degraded()).toBe('it cannot be written: planted loss');
+    isAway = false;
+    timers[7]!.task();
+    await settled();
+    expect(store.degraded()).toBeNull();
+    await store.put([recordOf(1)]); // at once: the breaker is closed
+    expect(timers).toHaveLength(8);
+    expect(told).toEqual(['the memory cannot be written until its disk or server works again: planted loss', 'the memory can be written again']); // prettier-ignore
+  });
+
+  test('[MS29] a full disk is not the server’s, and a write whose outcome is unknown says so', async () => {
+    const errors: RuvLLMError[] = [];
+    const failing = { ...createMemory(), put: () => Promise.reject(errors.shift()!) };
+    const timers: (() => void)[] = [];
+    const schedule = (task: () => void) => (timers.push(task), () => {});
+    const { store } = await createWith(() => failing, { schedule });
+    errors.push(new RuvLLMError('disk_full', 'planted', { isRetryable: true }));
+    await expectRefusal(store.put([recordOf(1)]), 'disk_full');
+    expect(timers).toHaveLength(0);
+    const data = { isConnectionLost: true, isOutcomeUnknown: true };
+    errors.push(new RuvLLMError('io', 'planted', { isRetryable: true, data }));
+    const put = store.put([recordOf(1)]);
+    await expectRefusal(put, 'io', 'it is unknown whether this write succeeded');
+    await expect(put).rejects.toMatchObject({ isRetryable: true, data: { isOutcomeUnknown: true } });
   });
 
   test('[MS29] one call tries again while others are refused at once', async () => {

@@ -16,6 +16,8 @@ export interface FallbackStoreOptions {
   readonly maxFailures?: number;
   /** After this time one call tries again. Default 1000. */
   readonly probeMs?: number;
+  /** Asks a server that was lost until it answers, also without calls. Default: only calls try. */
+  readonly schedule?: (task: () => void, delayMs: number) => () => void;
   /** Records that the primary has lost or cannot read, in words; null: none known. Default: nothing. */
   readonly problem?: () => string | null;
   /** For records that the fallback has to build. Default: none, callers build them. */
@@ -28,6 +30,12 @@ export interface FallbackStore extends MemoryStore {
   degraded(): string | null;
 }
 
+/** Delays between questions to a lost server: doubled each time. */
+const FIRST_ASK_MS = 250;
+const MAX_ASK_MS = 10_000;
+/** Asking for this tenant changes nothing, and has no records to read. */
+const ASK_TENANT = 'is the server there';
+
 /** Methods that are only forwarded. A full disk ends writes, but reads continue. */
 const WRITES = ['put', 'delete', 'putEdges', 'deleteEdges', 'sweepExpired'] as const;
 const READS = ['get', 'find', 'count', 'nearest', 'match', 'edgesOf', 'checkIntegrity'] as const;
@@ -37,6 +45,7 @@ const isOfDisk = (error: unknown): error is RuvLLMError =>
   error instanceof RuvLLMError && (error.code === 'io' || error.code === 'disk_full');
 /** Not a single damaged record or key: others can still be read. */
 const isOfWholeStore = (error: unknown): error is RuvLLMError => isOfDisk(error) && error.data['isDamaged'] !== true;
+const isLostServer = (error: RuvLLMError | null): boolean => error?.data['isConnectionLost'] === true;
 /** Of the data, whether of one record or of the database: it stays until it is repaired. */
 const isDamage = (error: unknown): error is RuvLLMError =>
   isOfDisk(error) && (error.data['isDamaged'] === true || /malformed|not a database/.test(String(error.data['sqlite'] ?? ''))); // prettier-ignore
@@ -45,10 +54,10 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 /**
  * A store that cannot be opened is replaced by one in memory. One that fails later is not: its records would seem to be gone,
  * and what is added meanwhile would be lost. Its failures are thrown, and after several in a row calls fail at once, except
- * one now and then that tries again.
+ * one now and then that tries again. A lost server is asked until it answers.
  */
 export async function createFallbackStore(options: FallbackStoreOptions): Promise<FallbackStore> {
-  const { openPrimary, createFallback, report, now, sha256 } = options;
+  const { openPrimary, createFallback, report, now, sha256, schedule } = options;
   const { maxFailures = 3, probeMs = 1000, problem = () => null } = options;
   let primary: MemoryStore;
   let whyReplaced: string | null = null;
@@ -61,22 +70,28 @@ export async function createFallbackStore(options: FallbackStoreOptions): Promis
     let last: RuvLLMError | null = null;
     let nextProbeMs = 0;
     // Without the reason, which has paths and addresses: it is in the report and the status.
-    const refusalOf = ({ code }: RuvLLMError): RuvLLMError =>
+    const refusalOf = (
+      { code, data }: RuvLLMError,
+      isOutcomeUnknown = data['isOutcomeUnknown'] === true,
+    ): RuvLLMError =>
       new RuvLLMError(
         code,
-        `the memory cannot be ${verb}: ${code === 'disk_full' ? 'its disk is full' : 'its disk or database fails'}`,
-        { isRetryable: true },
+        `the memory cannot be ${verb}: ${code === 'disk_full' ? 'its disk is full' : 'its disk or database fails'}${isOutcomeUnknown ? '; it is unknown whether this write succeeded, so check before a retry' : ''}`,
+        { isRetryable: true, ...(isOutcomeUnknown ? { data: { isOutcomeUnknown } } : {}) },
       );
+    function recover(): void {
+      if (numFailures >= maxFailures) report(`the memory can be ${verb} again`);
+      numFailures = 0;
+      last = null;
+    }
     async function run<T>(call: (store: MemoryStore) => Promise<T>): Promise<T> {
       if (last !== null && numFailures >= maxFailures) {
-        if (now() < nextProbeMs) throw refusalOf(last);
+        if (now() < nextProbeMs) throw refusalOf(last, false); // it was not tried
         nextProbeMs = now() + probeMs; // one call tries; the others do not wait for it
       }
       try {
         const value = await call(primary);
-        if (numFailures >= maxFailures) report(`the memory can be ${verb} again`);
-        numFailures = 0;
-        last = null;
+        recover();
         return value;
       } catch (error) {
         if (isDamage(error) && damage === null) {
@@ -89,11 +104,34 @@ export async function createFallbackStore(options: FallbackStoreOptions): Promis
         if (++numFailures === maxFailures) {
           report(`the memory cannot be ${verb} until its disk or server works again: ${error.message}`);
         }
+        if (isLostServer(error)) askLater(FIRST_ASK_MS);
         throw refusalOf(error);
       }
     }
-    return { run, reason: (): string | null => last && `it cannot be ${verb}: ${last.message}` };
+    function serverAnswers(): void {
+      if (isLostServer(last)) recover();
+    }
+    return { run, serverAnswers, reason: (): string | null => last && `it cannot be ${verb}: ${last.message}` };
   }
+
+  let cancelAsk: (() => void) | null = null;
+  function askLater(delayMs: number): void {
+    if (schedule === undefined || cancelAsk !== null || isClosed) return;
+    cancelAsk = schedule(() => void ask(delayMs), delayMs);
+  }
+  async function ask(delayMs: number): Promise<void> {
+    let isLost = false;
+    try {
+      await primary.count(ASK_TENANT, { kinds: ['fact'] });
+    } catch (error) {
+      isLost = error instanceof RuvLLMError && isLostServer(error);
+    }
+    cancelAsk = null;
+    if (isLost) return askLater(Math.min(MAX_ASK_MS, 2 * delayMs));
+    writing.serverAnswers();
+    reading.serverAnswers();
+  }
+
   const [writing, reading] = [createBreaker('written'), createBreaker('read')];
 
   try {
@@ -132,6 +170,7 @@ export async function createFallbackStore(options: FallbackStoreOptions): Promis
     },
     async close() {
       isClosed = true;
+      cancelAsk?.();
       await primary.close();
     },
   };

@@ -132,6 +132,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     openPrimary: () => (unavailable === null ? remote.store : Promise.reject(unavailable)),
     createFallback: () => createInMemoryStore({ now: Date.now }),
     now: () => performance.now(),
+    schedule,
     sha256: services.sha256,
     problem,
     report,
@@ -152,14 +153,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     ...(countTokens === undefined ? {} : { countTokens }),
     isShared: isPostgres,
     services,
-    schedule(task, delayMs) {
-      if (delayMs === 0) {
-        const turn = setImmediate(task).unref(); // a timer would wait for 1 ms
-        return () => clearImmediate(turn);
-      }
-      const timer = setTimeout(task, delayMs).unref();
-      return () => clearTimeout(timer);
-    },
+    schedule,
     embedder: own ?? table,
     requestEmbedder: table ?? own,
     monotonic: () => performance.now(),
@@ -172,6 +166,16 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
   });
   await registerNodeParts(memory);
   return memory;
+}
+
+/** Without holding the process. */
+function schedule(task: () => void, delayMs: number): () => void {
+  if (delayMs === 0) {
+    const turn = setImmediate(task).unref(); // a timer would wait for 1 ms
+    return () => clearImmediate(turn);
+  }
+  const timer = setTimeout(task, delayMs).unref();
+  return () => clearTimeout(timer);
 }
 
 /** What earlier processes left outside the memory: folders of models, old feedback, and learned state while learning is off. */

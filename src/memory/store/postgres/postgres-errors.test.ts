@@ -8,6 +8,7 @@ test.each([
   ['08006', 'io', true],
   ['57P01', 'io', true],
   ['57P03', 'io', true],
+  ['25006', 'io', true],
   ['ECONNREFUSED', 'io', true],
   ['ECONNRESET', 'io', true],
   ['53100', 'disk_full', true],

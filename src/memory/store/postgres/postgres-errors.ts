@@ -10,7 +10,8 @@ const REFUSED: Cause = { code: 'invalid_option', isRetryable: false };
 
 /** By SQLSTATE and by the codes of Node's sockets; the first match counts. */
 const CAUSES: readonly (readonly [RegExp, Cause])[] = [
-  [/^(08...|57P0[1-5]|53[02]00)$/, LOST],
+  // 25006: the server became a standby, and another one is the primary now.
+  [/^(08...|57P0[1-5]|53[02]00|25006)$/, LOST],
   [/^(ECONN\w+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)$/, LOST],
   [/^53100$/, { code: 'disk_full', isRetryable: true }],
   [/^53[34]00$/, { code: 'overloaded', isRetryable: true }],
@@ -18,7 +19,7 @@ const CAUSES: readonly (readonly [RegExp, Cause])[] = [
   [/^(40001|40P01|55P03)$/, { code: 'conflict', isRetryable: true }],
   [/^28...$/, REFUSED],
   [/^3D000$/, { code: 'not_found', isRetryable: false }],
-  [/^(42501|25006|XX...|58...|0A000)$/, { code: 'io', isRetryable: false }],
+  [/^(42501|XX...|58...|0A000)$/, { code: 'io', isRetryable: false }],
   [/^(\w*CERT\w*|\w*SELF_SIGNED\w*|ERR_TLS\w+|ERR_SSL\w+|UNABLE_TO_\w+)$/, REFUSED],
 ];
 

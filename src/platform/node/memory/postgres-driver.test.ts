@@ -59,3 +59,11 @@ test('[PG8] a statement that fails undoes its transaction and leaves the connect
     expect(losing.released).toEqual([true]);
   }
 });
+
+test('[PG8] a connection to a server that became a standby is not used again', async () => {
+  const standby = Object.assign(new Error('cannot execute INSERT in a read-only transaction'), { code: '25006' });
+  const fake = createFake((sql) => (sql === 'A' ? standby : undefined));
+  const pool = await createPostgresPool({ target, ...limits, load: fake.load });
+  await expect(pool.transaction(async (client) => client.query('A'))).rejects.toMatchObject({ code: 'io', isRetryable: true }); // prettier-ignore
+  expect([fake.sent, fake.released]).toEqual([['BEGIN', 'A', 'ROLLBACK'], [true]]);
+});

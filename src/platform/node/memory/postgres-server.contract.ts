@@ -10,6 +10,8 @@ import { PASSWORD, type TestServer } from './postgres-setup.contract.ts';
 
 export interface MachineServer extends TestServer {
   kill(): Promise<void>;
+  /** `kill -9` of all its processes. */
+  killAll(): Promise<void>;
   start(): Promise<void>;
   /** As the administrator. */
   run(sql: string): string;
@@ -83,6 +85,18 @@ export async function startMachineServer(bin: string): Promise<MachineServer> {
     start,
     run,
     kill: () => end('SIGQUIT'), // at once, as in a crash
+    async killAll() {
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      // Stopped first: it would start new children, and the last of them would hold its shared memory.
+      child.kill('SIGSTOP');
+      const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(child.pid)])
+        .toString()
+        .trim()
+        .split(/\s+/);
+      for (const pid of children) process.kill(Number(pid), 'SIGKILL');
+      child.kill('SIGKILL');
+      await ended;
+    },
     async stop() {
       await end('SIGINT');
       rmSync(root, { recursive: true, force: true });

@@ -1,7 +1,9 @@
 // What needs a server with several sessions: the contract with sealed vectors, two clients at once, lost connections, time limits.
+import { type AddressInfo, createConnection, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createFallbackStore } from '../../../memory/store/fallback-store.ts';
 import { START_MS, testMemoryStore } from '../../../memory/store/memory-store.contract.ts';
 import { expectRefusal, idOf, recordOf, vectorOf } from '../../../memory/store/store-setup.contract.ts';
 import { connect, newSchema, openAt as openWith, PASSWORD } from './postgres-setup.contract.ts';
@@ -172,6 +174,84 @@ describe.skipIf(bin === null)('a PostgreSQL of this machine', () => {
     await store.checkIntegrity();
   });
 
+  test('[PG8] killed in the middle of transactions: acknowledged writes are there once, others whole or not at all', async () => {
+    const schema = newSchema();
+    const store = await openAt(schema, { maxConnections: 4 });
+    const acknowledged = new Set<number>();
+    const failures: unknown[] = [];
+    let next = 1;
+    let isOver = false;
+    const write = async (): Promise<void> => {
+      while (!isOver) {
+        const i = next;
+        next += 2;
+        try {
+          await store.put([recordOf(i, { ifVersion: 0 }), recordOf(i + 1, { ifVersion: 0 })]);
+          acknowledged.add(i);
+        } catch (error) {
+          failures.push(error);
+          isOver = true;
+        }
+      }
+    };
+    for (let round = 0; round < 3; round++) {
+      isOver = false;
+      const before = acknowledged.size;
+      const writers = [write(), write(), write(), write()];
+      await until(() => acknowledged.size >= before + 10);
+      await server.killAll();
+      await Promise.all(writers);
+      for (const call of [() => store.get('alpha', [idOf(1)]), () => store.put([recordOf(next)])]) {
+        await expect(call()).rejects.toMatchObject({ code: 'io', isRetryable: true, data: { isConnectionLost: true } });
+      }
+      await server.start();
+      const found = await store.get('alpha', Array.from({ length: next }, (_, i) => idOf(i + 1))); // prettier-ignore
+      const versions = found.map((record) => record?.version ?? 0);
+      for (const i of acknowledged) expect(versions.slice(i - 1, i + 1)).toEqual([1, 1]);
+      for (let i = 0; i + 1 < versions.length; i += 2) expect(versions[i]).toBe(versions[i + 1]);
+    }
+    for (const error of failures) expect(error).toMatchObject({ code: 'io', isRetryable: true });
+    await store.checkIntegrity();
+  });
+
+  test('[PG8] an answer lost after the commit: the outcome is unknown, and a repeated write is not doubled', async () => {
+    const schema = newSchema();
+    const proxy = await startProxy(server);
+    const store = await openAt(schema, { connectionString: proxy.connectionString });
+    await store.put([recordOf(1)]);
+    proxy.loseNextCommit();
+    const put = () => store.put([recordOf(2, { ifVersion: 0 })]);
+    await expect(put()).rejects.toMatchObject({ code: 'io', isRetryable: true, data: { isOutcomeUnknown: true } });
+    await expect(put()).rejects.toMatchObject({ code: 'conflict' }); // it had been written
+    expect((await store.get('alpha', [idOf(2)]))[0]).toMatchObject({ version: 1 });
+    expect(await store.count('alpha', { kinds: ['fact'] })).toBe(2);
+    await store.close();
+    proxy.close();
+  });
+
+  test('[PG8] the memory of a server reports the loss, and recovers by itself', async () => {
+    const schema = newSchema();
+    const store = await createFallbackStore({
+      openPrimary: () => openAt(schema),
+      createFallback: () => expect.unreachable('it was open'),
+      report: () => {},
+      now: () => performance.now(),
+      schedule(task, delayMs) {
+        const timer = setTimeout(task, delayMs);
+        return () => clearTimeout(timer);
+      },
+    });
+    await store.put([recordOf(1)]);
+    await server.killAll();
+    await expectRefusal(store.put([recordOf(2)]), 'io', 'cannot be written');
+    expect(store.degraded()).toContain('cannot be written');
+    await server.start();
+    await expect.poll(() => store.degraded()).toBeNull(); // without a call
+    await store.put([recordOf(2)]);
+    expect(await store.count('alpha', { kinds: ['fact'] })).toBe(2);
+    await store.close();
+  });
+
   test('[PG9] the server ends a statement that takes too long', async () => {
     const schema = newSchema();
     const unlimited = await openAt(schema);
@@ -223,6 +303,30 @@ async function holdLock(sql: string, run: () => Promise<void>): Promise<void> {
   } finally {
     await client.end();
   }
+}
+
+/** In front of a server: loses the answer to a commit, with its connection. */
+async function startProxy(target: MachineServer) {
+  const port = Number(new URL(target.connectionString).port);
+  let isLosing = false;
+  const proxy = createServer((client) => {
+    const upstream = createConnection(port, '127.0.0.1');
+    let isLost = false;
+    client.on('data', (bytes) => {
+      isLost ||= isLosing && bytes.includes('COMMIT');
+      if (isLost) isLosing = false;
+      upstream.write(bytes);
+    });
+    upstream.on('data', (bytes) => void (isLost ? client.destroy() : client.write(bytes)));
+    for (const [one, other] of [[client, upstream], [upstream, client]] as const) one.on('close', () => other.destroy()).on('error', () => {}); // prettier-ignore
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const own = (proxy.address() as AddressInfo).port;
+  return {
+    connectionString: target.connectionString.replace(`:${port}/`, `:${own}/`),
+    loseNextCommit: () => void (isLosing = true),
+    close: () => proxy.close(),
+  };
 }
 
 async function until(holds: () => boolean): Promise<void> {
