@@ -73,7 +73,15 @@ export const OWN_SCOPES: Readonly<Record<string, RouteScope>> = {
 
 /** Creates a gateway, which asks its nodes for their health from now on. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { upstream, keys, isOpen, shared = null, clock = systemClock, logger = silentLogger, random = Math.random } = options;
+  const {
+    upstream,
+    keys,
+    isOpen,
+    shared = null,
+    clock = systemClock,
+    logger = silentLogger,
+    random = Math.random,
+  } = options;
   const limits = resolveGatewayLimits(options.limits);
   const nodes = options.nodes.map((url, index) => createNode(String(index + 1), url, -random()));
   const metrics = createGatewayMetrics(nodes);
