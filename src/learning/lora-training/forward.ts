@@ -2,10 +2,10 @@ import type { Offset } from '../../kernels/contract.ts';
 import { addLowRank, type TrainingStep } from './training-step.ts';
 import type { LayerTarget } from './training-weights.ts';
 
-/** Records all layers, from the embedded tokens in the first layer's input to `residual`. */
-export function recordForward(step: TrainingStep): void {
+/** Records the layers from `firstLayer`, whose input is given, to `residual`. */
+export function recordForward(step: TrainingStep, firstLayer: number): void {
   const { layers } = step.buffers;
-  for (let layer = 0; layer < layers.length; layer++) {
+  for (let layer = firstLayer; layer < layers.length; layer++) {
     recordAttention(step, layer);
     recordFeedForward(step, layer, layers[layer + 1]?.input ?? step.buffers.residual);
   }

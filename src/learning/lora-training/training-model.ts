@@ -12,6 +12,7 @@ import { planReach } from './backward-reach.ts';
 import { checkExample } from './check-example.ts';
 import { createEmbeddingRows } from './embedding-rows.ts';
 import { recordForward } from './forward.ts';
+import { createFrozenStates } from './frozen-states.ts';
 import { passHead } from './head-pass.ts';
 import { checkLength, type LayoutMatrix, planLayout } from './parameter-layout.ts';
 import { findTrainable } from './trainable-architectures.ts';
@@ -137,6 +138,8 @@ function bindModel(
   const adapted = (target: LayoutMatrix['target'], layer: number): LayoutMatrix | undefined =>
     matrices.get(`${target} ${layer}`);
 
+  const hasFrozenLayers = firstLayer > 0 && firstLayer < shape.numLayers;
+  const frozenStates = createFrozenStates();
   let isBusy = false;
   /** Examples share buffers: two at once would overwrite each other. */
   async function alone<T>(work: () => Promise<T>): Promise<T> {
@@ -161,8 +164,12 @@ function bindModel(
     const step = { ...parts, numTokens: tokenIds.length, isAdapted: parameters !== null, adapted };
     if (parameters !== null) pack.arena.f32(buffers.parameters, parameters.length).set(parameters);
     writeInputs(pack, step);
-    embed(tokenIds, pack.arena.f32(buffers.layers[0]!.input, tokenIds.length * shape.embeddingDim));
-    recordForward(step);
+    const inputOf = (layer: number): Float32Array =>
+      pack.arena.f32(buffers.layers[layer]!.input, tokenIds.length * shape.embeddingDim);
+    const cached = hasFrozenLayers ? frozenStates.find(tokenIds) : null;
+    if (cached === null) embed(tokenIds, inputOf(0));
+    else inputOf(firstLayer).set(cached);
+    recordForward(step, cached === null ? 0 : firstLayer);
     const labels = Array.from(tokenIds).slice(numPromptTokens);
     const numTokens = labels.length;
     const factor = sampleLabels === null ? Math.abs(weight) / numTokens : Math.abs(weight) / Math.sqrt(numTokens);
@@ -175,6 +182,8 @@ function bindModel(
       objective,
     };
     const total = await passHead(step, answer, gradient);
+    // The first layer with gradients keeps its input until the next example.
+    if (hasFrozenLayers && cached === null) frozenStates.keep(tokenIds, inputOf(firstLayer));
     const loss = objective === null ? total / numTokens : total;
     if (!Number.isFinite(loss)) throw new RuvLLMError('bad_gradient', `the loss of an example is ${loss}`);
     if (gradient !== null) await passBackward(step, firstLayer, gradient);
