@@ -423,5 +423,11 @@ export const CALLS: Readonly<Record<string, Call>> = {
   'POST /admin/learning/reset': { body: {}, status: 200, owned: 'any tenant' },
   'POST /admin/learning/forget': { body: { requestId: UNKNOWN_ID }, status: 200, owned: 'nothing' },
   'POST /admin/learning/export': { body: {}, status: 404, owned: 'nothing' },
+  // This node has no key of its own.
+  'POST /admin/federation/status': { body: {}, status: 400, owned: 'any tenant' },
+  'POST /admin/federation/add-peer': { body: { key: 'AAAA', name: 'berlin' }, status: 400, owned: 'any tenant' },
+  'POST /admin/federation/remove-peer': { body: { peer: 'berlin' }, status: 400, owned: 'any tenant' },
+  'POST /admin/federation/push': { body: {}, status: 400, owned: 'any tenant' },
+  'POST /admin/federation/pull': { body: { bundle: {} }, status: 400, owned: 'any tenant' },
   'GET /openapi.json': { status: 200, owned: 'nothing' },
 };
