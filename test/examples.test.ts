@@ -21,20 +21,10 @@ beforeAll(async () => {
   writeFileSync(model, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 1, shape, metadata }));
   if (!isServerBuilt) return;
   const pairs = join(dirname(model), 'pairs.jsonl');
-  const pair = (i: number): string => JSON.stringify({ prompt: `${i} and`, answer: ' the rain' });
-  writeFileSync(pairs, Array.from({ length: 10 }, (_, i) => pair(i)).join('\n'));
-  const trained = serving.run(
-    'adapters',
-    'train',
-    '--model',
-    model,
-    '--data',
-    pairs,
-    '--output',
-    adapter,
-    '--learning-rate',
-    '0.05',
-  );
+  const pair = (i: number): string => JSON.stringify({ prompt: `Line ${i} is`, completion: ' the rain' });
+  writeFileSync(pairs, Array.from({ length: 24 }, (_, i) => pair(i)).join('\n'));
+  const parts = ['--held-out', '0.4', '--validation', '0', '--near-duplicates', '1'];
+  const trained = serving.run('train', 'sft', pairs, '--model', model, '--output', adapter, '--learning-rate', '0.05', ...parts); // prettier-ignore
   expect(trained.status, trained.stdout).toBe(0);
   server = await serving.start(model);
 });
@@ -132,7 +122,7 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
   },
 };
 /** Deployment files are tested in deploy-examples.test.ts. */
-const HELPERS = ['browser', 'default-model.mjs', 'docker', 'README.md', 'systemd'];
+const HELPERS = ['browser', 'default-model.mjs', 'README.md', 'systemd'];
 
 test('runs every file of the folder and finds it in its README', () => {
   const files = readdirSync('examples').sort();
