@@ -113,6 +113,8 @@ describe.skipIf(!isServerBuilt)('ruvllm train embeddings', () => {
     expect((await run('train', 'embeddings', data, '--layers', '2')).stderr).toContain(
       '--layers is not an option of train embeddings',
     );
-    expect((await run('train', 'embeddings', data, '--model', model, '--output', out, '--rank', '0')).stderr).toContain('--rank');
+    expect((await run('train', 'embeddings', data, '--model', model, '--output', out, '--rank', '0')).stderr).toContain(
+      '--rank',
+    );
   });
 });
