@@ -4,11 +4,8 @@ import { type GatewayLimits, resolveGatewayLimits } from '../../gateway/gateway-
 import type { GatewayMetrics } from '../../gateway/gateway-metrics.ts';
 import type { GatewayNode } from '../../gateway/node-table.ts';
 import { listenGateway } from '../../node/gateway/listen-gateway.ts';
-import { defaultKeyFolder, openKeyFolder } from '../../node/server/key-folder.ts';
 import { createHttpUpstream } from '../../platform/node/gateway/http-upstream.ts';
 import { deriveFleetKeys } from '../../server/fleet/fleet-keys.ts';
-import { createKeyStore } from '../../server/keys/key-store.ts';
-import { withFixedKeys } from '../../server/keys/fixed-keys.ts';
 import type { CommandRunner } from '../command.ts';
 import { SERVE_ADDRESS } from '../config/serve-address.ts';
 import { collectOptions, withFlagNames } from '../flags.ts';
@@ -17,7 +14,8 @@ import { GATEWAY_FLAGS, GATEWAY_LIMIT_FLAGS } from './gateway-flags.ts';
 import { hasFleetBus, openFleetBus } from './fleet-bus.ts';
 import { readNodeUrl } from './node-url.ts';
 import { readFleetSecret } from './fleet-secret.ts';
-import { createCommandLogger, isLoopbackHost, readAddress, readFixedKeys, untilAborted } from './listening.ts';
+import { createCommandLogger, isLoopbackHost, readAddress, untilAborted } from './listening.ts';
+import { openServedKeys } from './served-keys.ts';
 
 export { GATEWAY_FLAGS as flags };
 
@@ -33,19 +31,7 @@ export const run: CommandRunner = async (context) => {
   );
   const { host, port } = readAddress(values, SERVE_ADDRESS);
   const isLoopback = isLoopbackHost(host);
-  const fixedKeys = readFixedKeys(context, isLoopback);
-  const keys = withFixedKeys(
-    createKeyStore(openKeyFolder(defaultKeyFolder()), () => Date.now()),
-    fixedKeys,
-  );
-  const hasKeys =
-    fixedKeys.length > 0 || keys.list().some(({ revokedMs }) => revokedMs === null) || keys.problems().length > 0;
-  if (!hasKeys && !isLoopback) {
-    throw usageError(
-      `${host} is reachable from other machines, but there are no API keys; create one with: ruvllm keys create NAME`,
-      '--host',
-    );
-  }
+  const { keys, hasKeys } = openServedKeys(context, host);
   const secret = readFleetSecret(context);
   const fleetKeys = secret === null ? null : deriveFleetKeys(secret);
   const upstream = createHttpUpstream();

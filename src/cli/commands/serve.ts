@@ -1,6 +1,6 @@
 import { readDashboardFiles } from '../../node/server/dashboard-files.ts';
 import { prepareEngineThread } from '../../node/engine/spawn-engine.ts';
-import { defaultKeyFolder, openKeyFolder } from '../../node/server/key-folder.ts';
+import { defaultKeyFolder } from '../../node/server/key-folder.ts';
 import { createFolderErasure, defaultMasterKeyPath, keptStateProblems, spillFolder } from '../../node/kept-state.ts';
 import { openNodeFederation } from '../../node/learning/open-federation.ts';
 import { openTracer } from '../../node/open-tracer.ts';
@@ -10,8 +10,6 @@ import { createServer } from '../../server/app.ts';
 import { systemClock } from '../../core/clock.ts';
 import { createFleetNode, type FleetNode } from '../../server/fleet/fleet-node.ts';
 import { MISSING_DASHBOARD } from '../../server/dashboard-files.ts';
-import { withFixedKeys } from '../../server/keys/fixed-keys.ts';
-import { createKeyStore } from '../../server/keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { readOtlpOptions } from '../../server/telemetry/otlp-options.ts';
 import { nodeHubFiles } from '../../platform/node/files/hub-files.ts';
@@ -27,7 +25,8 @@ import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
 import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { registerServer } from '../servers/server-registry.ts';
-import { createCommandLogger, isLoopbackHost, readAddress, readFixedKeys, untilAborted } from './listening.ts';
+import { createCommandLogger, isLoopbackHost, readAddress, untilAborted } from './listening.ts';
+import { openServedKeys } from './served-keys.ts';
 import { type AnnouncedNode, announceServer } from './fleet-bus.ts';
 import { readFleetSecret } from './fleet-secret.ts';
 import { BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
@@ -54,20 +53,7 @@ export const run: CommandRunner = async (commandContext) => {
   const { host, port } = readAddress(values, SERVE_DEFAULTS);
   const isLoopback = isLoopbackHost(host);
   const corsOrigins = (values['--cors'] as string[] | undefined) ?? [];
-  const fixedKeys = readFixedKeys(context, isLoopback && corsOrigins.length === 0);
-  const keys = withFixedKeys(
-    createKeyStore(openKeyFolder(defaultKeyFolder()), () => Date.now()),
-    fixedKeys,
-  );
-  // A server whose only key has a damaged record must not be open to everyone.
-  const hasKeys =
-    fixedKeys.length > 0 || keys.list().some(({ revokedMs }) => revokedMs === null) || keys.problems().length > 0;
-  if (!hasKeys && !isLoopback) {
-    throw usageError(
-      `${host} is reachable from other machines, but there are no API keys; create one with: ruvllm keys create NAME`,
-      '--host',
-    );
-  }
+  const { keys, hasKeys } = openServedKeys(context, host, corsOrigins);
   if (!hasKeys && corsOrigins.length > 0) {
     throw usageError(
       `pages of ${corsOrigins.join(', ')} could use the server and create keys, but there are no API keys; create one with: ruvllm keys create NAME`,

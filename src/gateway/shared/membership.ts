@@ -61,7 +61,7 @@ export function followNodes(options: FollowNodesOptions): { stop(): void } {
 
   function check(): void {
     const nowMs = clock.now();
-    // Without the bus nobody can be heard: silence then means nothing, nor does it in the first moments after.
+    // Without the bus no node can be heard, so silence means nothing until a while after it has returned.
     if (!bus.isConnected) connectedMs = nowMs;
     for (const [url, lastMs] of seenMs) {
       if (nowMs - Math.max(lastMs, connectedMs) < ENTRY_LIFE_MS || isUp(url)) continue;

@@ -87,7 +87,7 @@ export interface FederationStatus {
 export interface Federation extends PeerEvidence {
   status(tenant: string): Promise<FederationStatus>;
   addPeer(tenant: string, peer: TrustedPeer): Promise<TrustedPeer>;
-  /** Deletes what was received from it; returns its id in `learnedFrom`. */
+  /** Deletes the bundles received from it; returns its id in `learnedFrom`. */
   removePeer(tenant: string, keyOrName: string): Promise<TrustedPeer & { readonly id: string }>;
   /** A signed bundle of the tenant's own evidence; never of what it received. */
   push(tenant: string, options?: PushOptions): Promise<Bundle>;
