@@ -10,11 +10,13 @@ import { ensureInstalled, nodeTool, requireWritable, root, runOrExit } from './s
 const assembly = join(root, 'src/kernels/wasm/assembly');
 
 // One source, three builds: for engines whose relaxed dot product is Arm's SDOT, for others with relaxed SIMD, plain SIMD128.
+// Each also with 64-bit addresses.
 const WASM_BUILDS = [
-  { out: 'kernels.dot.wasm', relaxed: true, signedDot: true },
-  { out: 'kernels.relaxed.wasm', relaxed: true, signedDot: false },
-  { out: 'kernels.simd.wasm', relaxed: false, signedDot: false },
-];
+  { name: 'kernels.dot', relaxed: true, signedDot: true },
+  { name: 'kernels.relaxed', relaxed: true, signedDot: false },
+  { name: 'kernels.simd', relaxed: false, signedDot: false },
+].flatMap((build) => [32, 64].map((addressBits) => ({ ...build, addressBits })));
+const WASM64_TRANSFORM = join(root, 'scripts/wasm64-transform.mjs');
 
 function newestIn(folder) {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
@@ -41,7 +43,7 @@ function buildLibrary(force) {
   for (const name of outputs) rmSync(join(dist, name), { recursive: true });
   const out = join(dist, 'kernels/wasm');
   mkdirSync(out, { recursive: true });
-  for (const { out: name, relaxed, signedDot } of WASM_BUILDS) {
+  for (const { name, relaxed, signedDot, addressBits } of WASM_BUILDS) {
     const features = ['simd', 'threads', ...(relaxed ? ['relaxed-simd'] : [])].flatMap((feature) => [
       '--enable',
       feature,
@@ -65,8 +67,9 @@ function buildLibrary(force) {
         '1',
         '--maximumMemory',
         '65536',
+        ...(addressBits === 64 ? ['--transform', WASM64_TRANSFORM] : []),
         '-o',
-        join(out, name),
+        join(out, `${name}${addressBits === 64 ? '64' : ''}.wasm`),
       ),
     );
   }

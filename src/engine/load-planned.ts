@@ -2,7 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import type { GgufFile } from '../gguf/types.ts';
 import type { KernelPackFactory } from '../kernels/contract.ts';
-import { loadModel } from '../models/index.ts';
+import { loadModel, planModel } from '../models/index.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { WeightStore } from '../models/weight-store.ts';
 import type { OpenedModel } from './open-engine.ts';
@@ -40,9 +40,13 @@ export async function loadPlanned(
       weightStore,
       onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
     });
-  const model = await load(numPages).catch((error: unknown) => {
+  const fits = (pages: number): boolean =>
+    planModel(gguf, factory, limitsOf(pages), spec.maxContext).totalBytes <= (factory.fastArenaBytes ?? Infinity);
+  // A model is faster without space for cached prefixes than with slower addresses.
+  const startPages = leastPages < numPages && !fits(numPages) && fits(leastPages) ? leastPages : numPages;
+  const model = await load(startPages).catch((error: unknown) => {
     // Space for cached prefixes is given up first.
-    const isTooMuch = error instanceof RuvLLMError && error.code === 'out_of_memory' && leastPages < numPages;
+    const isTooMuch = error instanceof RuvLLMError && error.code === 'out_of_memory' && leastPages < startPages;
     if (!isTooMuch) throw error;
     return load(leastPages);
   });

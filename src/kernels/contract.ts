@@ -410,6 +410,10 @@ export interface KernelPackFactory {
   readonly name: string;
   /** Largest arena that this kind of pack can address. */
   readonly maxArenaBytes: number;
+  /** Arenas up to this size are faster than larger ones; default: there is no difference. */
+  readonly fastArenaBytes?: number;
+  /** Why `maxArenaBytes` is no larger here, as a part of a sentence. */
+  readonly limitReason?: string;
   /** Bytes that `loadMatrix` needs for such a matrix, before alignment. */
   matrixBytes(type: TensorTypeName, numRows: number, numCols: number): number;
   create(options: KernelPackOptions): Promise<KernelPack>;

@@ -63,7 +63,7 @@ export async function loadModel(
     ),
   });
   const plan = planModel(gguf, factory, limits, maxContextTokens ?? undefined);
-  checkMemory(plan, Math.min(factory.maxArenaBytes, memoryLimitBytes ?? Infinity));
+  checkMemory(plan, factory, memoryLimitBytes ?? Infinity);
   const { totalBytes: arenaBytes, maxCols } = plan;
   const maxTokens = Math.max(limits.maxBatchTokens, limits.maxLogitRows);
   const pack = await factory.create({ arenaBytes, numThreads, maxTokens, maxCols }).catch((error: unknown) => {
@@ -259,14 +259,20 @@ function refusedMemory(neededBytes: number, cause: RangeError): RuvLLMError {
   });
 }
 
-function checkMemory(plan: ModelPlan, limitBytes: number): void {
+function checkMemory(
+  plan: ModelPlan,
+  { maxArenaBytes, limitReason }: KernelPackFactory,
+  memoryLimitBytes: number,
+): void {
+  const limitBytes = Math.min(maxArenaBytes, memoryLimitBytes);
   const { weightBytes, activationBytes, totalBytes } = plan;
   const kvBytes = plan.kvBytes + plan.statesBytes;
   if (totalBytes <= limitBytes) return;
+  const reason = limitReason !== undefined && limitBytes === maxArenaBytes ? `: ${limitReason}` : '';
   throw new RuvLLMError(
     'out_of_memory',
     `the model needs ${totalBytes} bytes (weights ${weightBytes}, KV pages ${kvBytes}, activations ` +
-      `${activationBytes}), the limit is ${limitBytes}`,
+      `${activationBytes}), the limit is ${limitBytes}${reason}`,
     { data: { neededBytes: totalBytes, limitBytes, weightBytes, kvBytes, activationBytes } },
   );
 }

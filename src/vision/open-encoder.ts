@@ -47,7 +47,8 @@ export async function openVisionEncoder(
   const plan = planVision(gguf, factory);
   const { shape, sizes, layerBytes, numPages, sizeBytes } = plan;
   if (sizeBytes > factory.maxArenaBytes) {
-    const message = `the projector requires ${sizeBytes} bytes, kernels "${factory.name}" can address ${factory.maxArenaBytes}`;
+    const reason = factory.limitReason === undefined ? '' : `: ${factory.limitReason}`;
+    const message = `the projector requires ${sizeBytes} bytes, kernels "${factory.name}" can address ${factory.maxArenaBytes}${reason}`;
     throw new RuvLLMError('out_of_memory', message, { data: { sizeBytes, limitBytes: factory.maxArenaBytes } });
   }
   const pack = await factory.create({

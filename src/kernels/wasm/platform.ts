@@ -1,7 +1,11 @@
+import type { AddressBits } from './memory64.ts';
+
 /** The environment of the WASM pack: compiled kernels and threads to run them. */
 export interface WasmPlatform {
-  /** The fastest build for this engine and processor, compiled once and shared by threads. */
-  loadModule(): Promise<WasmModule>;
+  /** Whether the engine and the platform have memories with 64-bit addresses. */
+  readonly hasMemory64: boolean;
+  /** The fastest build for this engine and processor, compiled once and shared by threads. Addresses have 32 bits by default. */
+  loadModule(addressBits?: AddressBits): Promise<WasmModule>;
   /** Starts a thread that runs the module on the shared memory: calls `help`, and `abandon` if that throws. */
   spawnHelper(start: HelperStart): HelperThread;
 }
@@ -16,9 +20,9 @@ export interface WasmModule {
 export interface HelperStart {
   readonly module: WebAssembly.Module;
   readonly memory: WebAssembly.Memory;
-  /** Arguments of `help`: this thread's scratch, and the counter of running threads. */
-  readonly scratch: number;
-  readonly started: number;
+  /** Arguments of `help`: this thread's scratch, and the counter of running threads. BigInt if addresses have 64 bits. */
+  readonly scratch: number | bigint;
+  readonly started: number | bigint;
 }
 
 /** A thread that computes alongside the calling one. */

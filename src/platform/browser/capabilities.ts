@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { hasMemory64 } from '../../kernels/wasm/memory64.ts';
 
 /** Features of this page that decide how the engine runs. */
 export interface BrowserCapabilities {
@@ -6,6 +7,8 @@ export interface BrowserCapabilities {
   readonly isIsolated: boolean;
   /** Compute threads of a model by default: 1 without isolation. */
   readonly numThreads: number;
+  /** Whether a model and its buffers may take more than 4 GiB, up to 16 GiB (WebAssembly Memory64). */
+  readonly hasMemory64: boolean;
   /** Whether models, pages and memory can be stored (the origin-private file system). */
   readonly hasStorage: boolean;
   /** Whether tabs can tell that another one has the same data open (Web Locks). */
@@ -21,6 +24,7 @@ export function detectCapabilities(): BrowserCapabilities {
   return {
     isIsolated,
     numThreads: isIsolated ? Math.max(1, navigator.hardwareConcurrency) : 1,
+    hasMemory64: hasMemory64(),
     hasStorage: typeof navigator.storage?.getDirectory === 'function',
     hasLocks: navigator.locks !== undefined,
   };

@@ -1,7 +1,7 @@
 // Paged attention with online softmax. Work is split into (sequence, KV head, tile of tokens): a page is widened to f32
 // once for all query rows of the tile and head group. A row's arithmetic depends only on its own pages, in order, so
 // chunked = whole and batched = alone, bit for bit.
-import { hasBadHalves, noteBadHalf, takeChunk } from './control';
+import { address, hasBadHalves, noteBadHalf, takeChunk } from './control';
 import { widenHalf } from './dot-float';
 import { PAGES_F32, widenPacked } from './kv-pages';
 import { addFourRows, scoreFourRows } from './attention-rows';
@@ -16,13 +16,13 @@ const LOWEST: f32 = -3.0e38;
 /** args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 k, 8 v, 9 slots, 10 tokens, 11 whether
  * pages are f32. A chunk is a token. */
 export function writeKvOp(op: usize): void {
-  const base = <usize>load<u32>(op, 8) + <usize>load<u32>(op, 16);
-  const pageBytes = <usize>load<u32>(op, 12);
+  const base = address(op, 8) + address(op, 16);
+  const pageBytes = address(op, 12);
   const kvHeads = load<i32>(op, 20);
   const headDim = load<i32>(op, 24);
-  const k = <usize>load<u32>(op, 28);
-  const v = <usize>load<u32>(op, 32);
-  const slots = <usize>load<u32>(op, 36);
+  const k = address(op, 28);
+  const v = address(op, 32);
+  const slots = address(op, 36);
   const tokens = load<i32>(op, 40);
   const isFloat = load<i32>(op, 44) != 0;
   const width = <usize>(kvHeads * headDim);
@@ -176,7 +176,7 @@ function fourRowsAndPage(q: usize, keys: usize, values: usize, out: usize, state
  */
 export function attentionOp(op: usize, scratch: usize): void {
   const kvHeads = load<i32>(op, 20);
-  const sequences = <usize>load<u32>(op, 40);
+  const sequences = address(op, 40);
   const numSequences = load<i32>(op, 44);
   let next = takeChunk(op);
   let firstChunk = 0;
@@ -216,8 +216,8 @@ function withSink(state: usize, sink: f32): f32 {
 }
 
 function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, scratch: usize): void {
-  const base = <usize>load<u32>(op, 8) + <usize>load<u32>(op, 16);
-  const pageBytes = <usize>load<u32>(op, 12);
+  const base = address(op, 8) + address(op, 16);
+  const pageBytes = address(op, 12);
   const kvHeads = load<i32>(op, 20);
   const headDim = load<i32>(op, 24);
   const heads = load<i32>(op, 36);
@@ -229,11 +229,11 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
   const context = load<i32>(sequence, 8);
   // Without a causal mask, every row is at the end of the context.
   const step = load<i32>(op, 80) != 0 ? 0 : 1;
-  const table = <usize>load<u32>(op, 48) + (<usize>load<i32>(sequence, 12) << 2);
+  const table = address(op, 48) + (<usize>load<i32>(sequence, 12) << 2);
   const group = heads / kvHeads;
   const tokens = min(TILE, numRows - firstToken);
-  const q = <usize>load<u32>(op, 28);
-  const out = <usize>load<u32>(op, 32);
+  const q = address(op, 28);
+  const out = address(op, 32);
   const rowBytes = <usize>headDim << 2;
   const pageFloats = headDim * PAGE_TOKENS;
   const isFloat = load<i32>(op, 64) == PAGES_F32;
@@ -248,7 +248,7 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
     store<f32>(states + <usize>i * 80, LOWEST);
     store<f32>(states + <usize>i * 80, 0, 4);
   }
-  const allSinks = <usize>load<u32>(op, 84);
+  const allSinks = address(op, 84);
   const sinks = allSinks ? allSinks + (<usize>(kvHead * group) << 2) : 0;
   const lowest = step != 0 ? context - numRows + firstToken : context - 1;
   const highest = lowest + (tokens - 1) * step;
@@ -259,7 +259,7 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
     if (id < 0) {
       keys = scratch;
       values = scratch + (<usize>pageFloats << 2);
-      widenPacked(<usize>load<u32>(op, 68) + <usize>~id * <usize>load<u32>(op, 72), load<i32>(op, 76), kvHead, headDim, keys, values);
+      widenPacked(address(op, 68) + <usize>~id * address(op, 72), load<i32>(op, 76), kvHead, headDim, keys, values);
     } else if (isFloat) {
       keys = kPage + (<usize>(kvHead * pageFloats) << 2);
       values = kPage + (<usize>((kvHeads + kvHead) * pageFloats) << 2);

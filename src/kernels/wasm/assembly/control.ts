@@ -48,8 +48,8 @@ export function abandonProgram(): void {
 
 /** Publishes a program to the helpers; the caller then runs it as thread 0. */
 export function publish(program: usize, numOps: i32, numThreads: i32): void {
-  store<u32>(PROGRAM, <u32>program);
-  store<i32>(PROGRAM, numOps, 4);
+  store<usize>(PROGRAM, program);
+  store<i32>(PROGRAM, numOps, 8);
   store<i32>(NUM_THREADS, numThreads);
   atomic.add<i32>(GENERATION, 1);
   atomic.notify(GENERATION, numThreads);
@@ -71,13 +71,24 @@ export function waitForProgram(last: i32): i32 {
 }
 
 export function generation(): i32 { return atomic.load<i32>(GENERATION); }
-export function programAddress(): usize { return load<u32>(PROGRAM); }
-export function programLength(): i32 { return load<i32>(PROGRAM, 4); }
+export function programAddress(): usize { return load<usize>(PROGRAM); }
+export function programLength(): i32 { return load<i32>(PROGRAM, 8); }
 export function programThreads(): i32 { return load<i32>(NUM_THREADS); }
 
 // Handling infinity and NaN costs a quarter of decode attention's speed, so it starts only once one was written.
 export function noteBadHalf(): void { atomic.store<i32>(BAD_HALVES, 1); }
 export function hasBadHalves(): bool { return load<i32>(BAD_HALVES) != 0; }
+
+/** Bytes of a record: its 32 words; with 64-bit addresses, as many upper halves follow them. */
+export const RECORD_BYTES: usize = sizeof<usize>() == 8 ? 256 : 128;
+
+/** An address or a size in bytes among an operation's words; `at` is the byte offset of its lower half. */
+// @ts-ignore: decorator
+@inline
+export function address(op: usize, at: usize): usize {
+  if (sizeof<usize>() == 4) return load<u32>(op + at);
+  return <usize>load<u32>(op + at) | (<usize>load<u32>(op + at, 128) << 32);
+}
 
 /** Takes the next chunk of an operation's work. */
 // @ts-ignore: decorator

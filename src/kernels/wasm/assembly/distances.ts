@@ -1,5 +1,5 @@
 // Distances between one vector and many, for nearest-neighbour search. A vector's arithmetic never depends on the others.
-import { takeChunk } from './control';
+import { address, takeChunk } from './control';
 import { floatDot } from './dot-float';
 import { fma, horizontalSum } from './vector-math';
 
@@ -53,15 +53,15 @@ export function roundQuery(x: usize, count: i32, q: usize): f32 {
 
 /** args: 2 query, 3 vectors, 4 number of vectors, 5 dim, 6 bytes, 7 scales, 8 ids or 0, 9 l2, 10 out. */
 export function distancesOp(op: usize, scratch: usize): void {
-  const query = <usize>load<u32>(op, 8);
-  const vectors = <usize>load<u32>(op, 12);
+  const query = address(op, 8);
+  const vectors = address(op, 12);
   const count = load<i32>(op, 16);
   const dim = load<i32>(op, 20);
   const isBytes = load<i32>(op, 24) != 0;
-  const scales = <usize>load<u32>(op, 28);
-  const ids = <usize>load<u32>(op, 32);
+  const scales = address(op, 28);
+  const ids = address(op, 32);
   const isL2 = load<i32>(op, 36) != 0;
-  const out = <usize>load<u32>(op, 40);
+  const out = address(op, 40);
   const queryScale: f32 = isBytes ? roundQuery(query, dim, scratch) : 0;
   const querySquare = isBytes ? <f64>queryScale * <f64>queryScale * <f64>byteDot(scratch, scratch, dim) : 0;
   for (let first = takeChunk(op) * CHUNK; first < count; first = takeChunk(op) * CHUNK) {

@@ -1,4 +1,4 @@
-import { takeChunk } from './control';
+import { address, takeChunk } from './control';
 import { expVector, fma, roundToHalf4, tanhVector } from './vector-math';
 
 /** Values per chunk of an element-wise operation: 16 kB, small enough to share, large enough to pay for the counter. */
@@ -6,9 +6,9 @@ const CHUNK: i32 = 4096;
 
 /** args: 2 x, 3 weight, 4 out, 5 rows, 6 dim, 7 epsilon (f32). A chunk is eight rows. */
 export function rmsNormOp(op: usize): void {
-  const x = <usize>load<u32>(op, 8);
-  const weight = <usize>load<u32>(op, 12);
-  const out = <usize>load<u32>(op, 16);
+  const x = address(op, 8);
+  const weight = address(op, 12);
+  const out = address(op, 16);
   const rows = load<i32>(op, 20);
   const dim = load<i32>(op, 24);
   const epsilon = load<f32>(op, 28);
@@ -49,10 +49,10 @@ export function rmsNormOp(op: usize): void {
 
 /** args: 2 x, 3 weight, 4 bias, 5 out, 6 rows, 7 dim, 8 epsilon (f32). A chunk is eight rows. */
 export function layerNormOp(op: usize): void {
-  const x = <usize>load<u32>(op, 8);
-  const weight = <usize>load<u32>(op, 12);
-  const bias = <usize>load<u32>(op, 16);
-  const out = <usize>load<u32>(op, 20);
+  const x = address(op, 8);
+  const weight = address(op, 12);
+  const bias = address(op, 16);
+  const out = address(op, 20);
   const rows = load<i32>(op, 24);
   const dim = load<i32>(op, 28);
   const epsilon = <f64>load<f32>(op, 32);
@@ -99,8 +99,8 @@ export function sumOf(x: usize, dim: i32, shift: f64, isSquared: bool): f64 {
 
 /** args: 2 x, 3 cosSin, 4 tokens, 5 heads, 6 headDim, 7 rotaryDim, 8 halves. A chunk is a token. */
 export function ropeOp(op: usize): void {
-  const x = <usize>load<u32>(op, 8);
-  const cosSin = <usize>load<u32>(op, 12);
+  const x = address(op, 8);
+  const cosSin = address(op, 12);
   const tokens = load<i32>(op, 16);
   const heads = load<i32>(op, 20);
   const headDim = load<i32>(op, 24);
@@ -203,9 +203,9 @@ function apply(kind: i32, x: v128, y: v128, factor: f32): v128 {
 /** args: 2 kind, 3 x, 4 y, 5 out, 6 count, 7 factor (f32). */
 export function mapOp(op: usize, scratch: usize): void {
   const kind = load<i32>(op, 8);
-  const x = <usize>load<u32>(op, 12);
-  const y = <usize>load<u32>(op, 16);
-  const out = <usize>load<u32>(op, 20);
+  const x = address(op, 12);
+  const y = address(op, 16);
+  const out = address(op, 20);
   const count = load<i32>(op, 24);
   const factor = load<f32>(op, 28);
   for (let first = takeChunk(op) * CHUNK; first < count; first = takeChunk(op) * CHUNK) {
@@ -228,9 +228,9 @@ export function mapOp(op: usize, scratch: usize): void {
 
 /** args: 2 x, 3 rows, 4 out, 5 count, 6 dim. A chunk is a row. */
 export function copyRowsOp(op: usize): void {
-  const x = <usize>load<u32>(op, 8);
-  const rows = <usize>load<u32>(op, 12);
-  const out = <usize>load<u32>(op, 16);
+  const x = address(op, 8);
+  const rows = address(op, 12);
+  const out = address(op, 16);
   const count = load<i32>(op, 20);
   const bytes = <usize>load<i32>(op, 24) << 2;
   for (let i = takeChunk(op); i < count; i = takeChunk(op)) {
@@ -244,8 +244,8 @@ export function copyBlocksOp(op: usize): void {
   const inner = load<i32>(op, 20);
   const bytes = <usize>load<i32>(op, 24) << 2;
   for (let o = takeChunk(op); o < outer; o = takeChunk(op)) {
-    const x = <usize>load<u32>(op, 8) + ((<usize>o * <usize>load<i32>(op, 28)) << 2);
-    const out = <usize>load<u32>(op, 12) + ((<usize>o * <usize>load<i32>(op, 36)) << 2);
+    const x = address(op, 8) + ((<usize>o * <usize>load<i32>(op, 28)) << 2);
+    const out = address(op, 12) + ((<usize>o * <usize>load<i32>(op, 36)) << 2);
     for (let i = 0; i < inner; i++) {
       memory.copy(out + ((<usize>i * <usize>load<i32>(op, 40)) << 2), x + ((<usize>i * <usize>load<i32>(op, 32)) << 2), bytes);
     }

@@ -4,7 +4,7 @@
 // A pair is a token and one of its choices: token * used + choice. The plan has, as i32:
 //   [0] experts with rows; from [4] on, for each: expert, first sorted row, number of rows, first rounded row
 // and for each pair: sorted row, first rounded row of its tile, width of the tile, lane in the tile.
-import { takeChunk } from './control';
+import { address, takeChunk } from './control';
 import { LAYOUT_BF16, groupBytes } from './layouts';
 import { multiplyGroups } from './matmul';
 import { activationStride, roundToken } from './round-activations';
@@ -76,19 +76,19 @@ export function routeOp(op: usize, scratch: usize): void {
   const experts = load<i32>(op, 12);
   const used = load<i32>(op, 16);
   const kind = load<i32>(op, 20);
-  const bias = <usize>load<u32>(op, 32);
+  const bias = address(op, 32);
   const groups = load<i32>(op, 36);
   const tokens = load<i32>(op, 52);
-  const scales = <usize>load<u32>(op, 56);
+  const scales = address(op, 56);
   const bytes = <usize>experts << 2;
   const score = scratch;
   const rank = score + bytes;
   const sums = rank + bytes;
   const taken = sums + bytes;
   for (let t = takeChunk(op); t < tokens; t = takeChunk(op)) {
-    const logits = <usize>load<u32>(op, 8) + <usize>t * bytes;
-    const ids = <usize>load<u32>(op, 44) + (<usize>(t * used) << 2);
-    const weights = <usize>load<u32>(op, 48) + (<usize>(t * used) << 2);
+    const logits = address(op, 8) + <usize>t * bytes;
+    const ids = address(op, 44) + (<usize>(t * used) << 2);
+    const weights = address(op, 48) + (<usize>(t * used) << 2);
     memory.copy(score, logits, bytes);
     if (kind == SIGMOID) for (let e = 0; e < experts; e++) store<f32>(score + (<usize>e << 2), <f32>1 / (<f32>1 + exp(-floatAt(logits, e))));
     if (kind == SOFTMAX) divide(score, experts, exponentials(score, experts));
@@ -125,11 +125,11 @@ function widthOf(count: i32): i32 { return count == 1 ? 1 : TILE; }
 /** args: 2 ids, 3 experts, 4 pairs, 5 plan, 6 places of pairs. One thread sorts. */
 export function planExpertsOp(op: usize, scratch: usize): void {
   if (takeChunk(op) != 0) return;
-  const ids = <usize>load<u32>(op, 8);
+  const ids = address(op, 8);
   const experts = load<i32>(op, 12);
   const pairs = load<i32>(op, 16);
-  const plan = <usize>load<u32>(op, 20);
-  const places = <usize>load<u32>(op, 24);
+  const plan = address(op, 20);
+  const places = address(op, 24);
   // i32[4] per expert: number of rows, first sorted row, first rounded row, rows placed so far
   memory.fill(scratch, 0, <usize>experts * ENTRY_BYTES);
   for (let i = 0; i < pairs; i++) {
@@ -174,8 +174,8 @@ export function planExpertsOp(op: usize, scratch: usize): void {
  * row instead of one for each token, 9 tokens. A chunk is a token.
  */
 export function roundExpertsOp(op: usize, scratch: usize): void {
-  const x = <usize>load<u32>(op, 8);
-  const target = <usize>load<u32>(op, 12);
+  const x = address(op, 8);
+  const target = address(op, 12);
   const kind = load<i32>(op, 16);
   const cols = load<i32>(op, 20);
   const used = load<i32>(op, 24);
@@ -185,7 +185,7 @@ export function roundExpertsOp(op: usize, scratch: usize): void {
   const rowBytes = kind < 0 ? floatBytes : activationStride(kind, cols, 1);
   for (let t = takeChunk(op); t < tokens; t = takeChunk(op)) {
     for (let pair = t * used; pair < (t + 1) * used; pair++) {
-      const place = <usize>load<u32>(op, 28) + <usize>pair * ENTRY_BYTES;
+      const place = address(op, 28) + <usize>pair * ENTRY_BYTES;
       const row = x + <usize>(isSorted ? load<i32>(place) : t) * floatBytes;
       const tile = target + <usize>load<i32>(place, 4) * rowBytes;
       const lane = load<i32>(place, 12);
@@ -205,8 +205,8 @@ export function expertsOp(op: usize, scratch: usize): void {
   const rows = load<i32>(op, 16);
   const cols = load<i32>(op, 20);
   const kind = load<i32>(op, 28);
-  const plan = <usize>load<u32>(op, 36);
-  const bias = <usize>load<u32>(op, 44);
+  const plan = address(op, 36);
+  const bias = address(op, 44);
   const isShared = load<i32>(op, 48) != 0;
   const groupsPerChunk = load<i32>(op, 52);
   const groups = rows >> 2;
@@ -219,10 +219,10 @@ export function expertsOp(op: usize, scratch: usize): void {
     const entry = plan + ENTRY_BYTES + <usize>(c / chunks) * ENTRY_BYTES;
     const expert = <usize>load<i32>(entry);
     const count = load<i32>(entry, 8);
-    const x = <usize>load<u32>(op, 24) + (isShared ? 0 : <usize>load<i32>(entry, 12) * rowBytes);
-    const out = <usize>load<u32>(op, 40) + <usize>load<i32>(entry, 4) * (<usize>rows << 2);
+    const x = address(op, 24) + (isShared ? 0 : <usize>load<i32>(entry, 12) * rowBytes);
+    const out = address(op, 40) + <usize>load<i32>(entry, 4) * (<usize>rows << 2);
     const first = (c % chunks) * groupsPerChunk;
-    multiplyGroups(<usize>load<u32>(op, 8) + expert * expertBytes, layout, rows, cols, x, kind, count, widthOf(count), out, bias ? bias + expert * (<usize>rows << 2) : 0, false, first, min(groups, first + groupsPerChunk), tilesPerPass, scratch);
+    multiplyGroups(address(op, 8) + expert * expertBytes, layout, rows, cols, x, kind, count, widthOf(count), out, bias ? bias + expert * (<usize>rows << 2) : 0, false, first, min(groups, first + groupsPerChunk), tilesPerPass, scratch);
   }
 }
 
@@ -231,14 +231,14 @@ export function expertsOp(op: usize, scratch: usize): void {
  * token, 6 dim, 7 out, 8 tokens. A chunk is a token; dim is a multiple of four.
  */
 export function combineOp(op: usize): void {
-  const rows = <usize>load<u32>(op, 8);
+  const rows = address(op, 8);
   const used = load<i32>(op, 20);
   const bytes = <usize>load<i32>(op, 24) << 2;
   const tokens = load<i32>(op, 32);
   for (let t = takeChunk(op); t < tokens; t = takeChunk(op)) {
-    const places = <usize>load<u32>(op, 12) + <usize>(t * used) * ENTRY_BYTES;
-    const weights = <usize>load<u32>(op, 16) + (<usize>(t * used) << 2);
-    const out = <usize>load<u32>(op, 28) + <usize>t * bytes;
+    const places = address(op, 12) + <usize>(t * used) * ENTRY_BYTES;
+    const weights = address(op, 16) + (<usize>(t * used) << 2);
+    const out = address(op, 28) + <usize>t * bytes;
     for (let d: usize = 0; d < bytes; d += 16) {
       let sum = f32x4.splat(0);
       for (let i = 0; i < used; i++) {

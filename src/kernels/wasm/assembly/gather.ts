@@ -1,15 +1,15 @@
-import { takeChunk } from './control';
+import { address, takeChunk } from './control';
 import { halfToFloat } from './vector-math';
 import { widenBfloat, widenHalf } from './dot-float';
 import { groupBytes, hasHalfScales, LAYOUT_BF16, LAYOUT_F16, LAYOUT_F32, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN, valuesOf } from './layouts';
 
 /** args: 2 table, 3 layout, 4 cols, 5 ids, 6 out, 7 rows to read, 8 scale (f32). A chunk is a row. */
 export function gatherOp(op: usize): void {
-  const table = <usize>load<u32>(op, 8);
+  const table = address(op, 8);
   const layout = load<i32>(op, 12);
   const cols = load<i32>(op, 16);
-  const ids = <usize>load<u32>(op, 20);
-  const out = <usize>load<u32>(op, 24);
+  const ids = address(op, 20);
+  const out = address(op, 24);
   const numRows = load<i32>(op, 28);
   const factor = load<f32>(op, 32);
   for (let i = takeChunk(op); i < numRows; i = takeChunk(op)) {

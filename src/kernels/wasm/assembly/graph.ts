@@ -1,6 +1,6 @@
 // Graphs of vectors: nearest-neighbour search, and the choice of a node's links. Like the native pack's C, but threads take
 // lanes in the order of arrival.
-import { takeChunk } from './control';
+import { address, takeChunk } from './control';
 import { byteDot, roundQuery, squareDistance } from './distances';
 import { floatDot } from './dot-float';
 
@@ -23,10 +23,10 @@ let poolSize: i32 = 0;
 let poolWidth: i32 = 0;
 
 function readTable(op: usize): void {
-  vectors = <usize>load<u32>(op, 8);
+  vectors = address(op, 8);
   dim = load<i32>(op, 12);
   isBytes = load<i32>(op, 16) != 0;
-  scales = <usize>load<u32>(op, 20);
+  scales = address(op, 20);
   isL2 = load<i32>(op, 24) != 0;
   rowBytes = <usize>dim * (isBytes ? 1 : 4);
 }
@@ -86,18 +86,18 @@ function addToPool(score: f32, id: u32): i32 {
 /** args: 2-6 table, 7 queries, 8 number, 9 links, 10 degree, 11 upper, 12 upper degree, 13 upper at, 14 number of nodes, 15 entry, 16 top level, 17 level, 18 width, 19 ids, 20 scores, 21 lanes, 22 bytes of a lane, 30 lanes taken. */
 export function searchGraphOp(op: usize, scratch: usize): void {
   readTable(op);
-  const queries = <usize>load<u32>(op, 28);
+  const queries = address(op, 28);
   const count = load<i32>(op, 32);
-  const links = <usize>load<u32>(op, 36);
+  const links = address(op, 36);
   const degree = load<i32>(op, 40);
-  const upper = <usize>load<u32>(op, 44);
+  const upper = address(op, 44);
   const upperDegree = load<i32>(op, 48);
-  const upperAt = <usize>load<u32>(op, 52);
-  const numNodes = <usize>load<u32>(op, 56);
+  const upperAt = address(op, 52);
+  const numNodes = address(op, 56);
   const level = load<i32>(op, 68);
-  const ids = <usize>load<u32>(op, 76);
-  const scores = <usize>load<u32>(op, 80);
-  const lane = takeLane(op, <usize>load<u32>(op, 84), <usize>load<u32>(op, 88));
+  const ids = address(op, 76);
+  const scores = address(op, 80);
+  const lane = takeLane(op, address(op, 84), address(op, 88));
   const visited = lane + LANE_HEADER;
   poolWidth = load<i32>(op, 72);
   pool = visited + ((2 * numNodes + 63) & ~(<usize>63));
@@ -181,17 +181,17 @@ function isDiverse(score: f32, chosen: usize, count: i32): bool {
 /** args: 2-6 table, 7 lists, 8 number, 9 candidates, 10 width, 11 degree, 12 fills, 13 out, 14 number of nodes, 15 lanes, 16 bytes of a lane, 30 lanes taken. */
 export function pickLinksOp(op: usize): void {
   readTable(op);
-  const lists = <usize>load<u32>(op, 28);
+  const lists = address(op, 28);
   const count = load<i32>(op, 32);
-  const candidates = <usize>load<u32>(op, 36);
+  const candidates = address(op, 36);
   const degree = load<i32>(op, 44);
   const isFilled = load<i32>(op, 48) != 0;
-  const lane = takeLane(op, <usize>load<u32>(op, 60), <usize>load<u32>(op, 64));
+  const lane = takeLane(op, address(op, 60), address(op, 64));
   poolWidth = load<i32>(op, 40);
-  pool = lane + LANE_HEADER + ((2 * <usize>load<u32>(op, 56) + 63) & ~(<usize>63));
+  pool = lane + LANE_HEADER + ((2 * address(op, 56) + 63) & ~(<usize>63));
   for (let i = takeChunk(op); i < count; i = takeChunk(op)) {
     const list = lists + <usize>i * 12;
-    const out = <usize>load<u32>(op, 52) + <usize>i * <usize>degree * 4;
+    const out = address(op, 52) + <usize>i * <usize>degree * 4;
     const node = load<u32>(list);
     const first = candidates + (<usize>load<u32>(list, 4) << 2);
     poolSize = 0;

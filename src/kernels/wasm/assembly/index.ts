@@ -1,6 +1,6 @@
 // TypeScript records a step's operations as 128-byte records; all threads run them here in lockstep:
 // word 0 the operation, word 1 whether a barrier follows, words 2-30 arguments, word 31 the chunk counter.
-import { abandonProgram, barrier, generation, programAddress, programLength, programThreads, publish, stop, waitForProgram } from './control';
+import { abandonProgram, barrier, generation, programAddress, programLength, programThreads, publish, RECORD_BYTES, stop, waitForProgram } from './control';
 import { matmulOp, roundOp } from './matmul';
 import { gatherOp } from './gather';
 import { repackOp } from './repack';
@@ -14,8 +14,6 @@ import { topLogitsOp } from './top-logits';
 import { causalConvOp, deltaScanOp, selectiveScanOp } from './states';
 import { matchLengthsOp, mixStreamsOp, sparsifyOp } from './streams';
 import { combineOp, expertsOp, planExpertsOp, roundExpertsOp, routeOp } from './experts';
-
-const RECORD_BYTES: usize = 128;
 
 const OP_ROUND: i32 = 0;
 const OP_MATMUL: i32 = 1;

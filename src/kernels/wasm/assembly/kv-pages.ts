@@ -1,6 +1,6 @@
 // Packed KV pages: rounding of whole pages, and widening for attention. ../../kv-region.ts describes the layout,
 // ../../contract.ts (PackPagesOp) the rounding: all packs write the same bytes.
-import { takeChunk } from './control';
+import { address, takeChunk } from './control';
 import { widenHalf } from './dot-float';
 import { floatToHalf, fma, halfToFloat } from './vector-math';
 
@@ -124,9 +124,9 @@ export function packPagesOp(op: usize, scratch: usize): void {
   for (let item = takeChunk(op); item < items; item = takeChunk(op)) {
     const head = item % kvHeads;
     const layer = <usize>(load<i32>(op, 56) + ((item / kvHeads) % layers));
-    const pair = <usize>load<u32>(op, 48) + (<usize>(item / kvHeads / layers) << 3);
-    const from = <usize>load<u32>(op, 8) + <usize>load<i32>(pair) * <usize>load<u32>(op, 12) + layer * <usize>load<u32>(op, 16);
-    const to = <usize>load<u32>(op, 32) + <usize>load<i32>(pair, 4) * <usize>load<u32>(op, 36) + layer * <usize>load<u32>(op, 40) + <usize>head * headBytes(kind, headDim);
+    const pair = address(op, 48) + (<usize>(item / kvHeads / layers) << 3);
+    const from = address(op, 8) + <usize>load<i32>(pair) * address(op, 12) + layer * address(op, 16);
+    const to = address(op, 32) + <usize>load<i32>(pair, 4) * address(op, 36) + layer * address(op, 40) + <usize>head * headBytes(kind, headDim);
     const shift: usize = isFloat ? 2 : 1;
     let keys = from + (<usize>(head * count) << shift);
     let values = from + (<usize>((kvHeads + head) * count) << shift);

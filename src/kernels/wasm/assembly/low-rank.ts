@@ -1,5 +1,5 @@
 // Low-rank deltas of adapters: first down to the rank, then up to the rows. A token's arithmetic never depends on the others.
-import { takeChunk } from './control';
+import { address, takeChunk } from './control';
 import { floatDot } from './dot-float';
 import { fma } from './vector-math';
 
@@ -12,12 +12,12 @@ function rowAt(rows: usize, i: i32): usize { return rows ? <usize>load<i32>(rows
 
 /** args: 2 x, 3 a, 4 scratch, 5 columns, 6 rank, 7 row list or 0, 8 tokens. A chunk is four values of the scratch. */
 export function lowRankDownOp(op: usize): void {
-  const x = <usize>load<u32>(op, 8);
-  const a = <usize>load<u32>(op, 12);
-  const out = <usize>load<u32>(op, 16);
+  const x = address(op, 8);
+  const a = address(op, 12);
+  const out = address(op, 16);
   const cols = load<i32>(op, 20);
   const rank = load<i32>(op, 24);
-  const rows = <usize>load<u32>(op, 28);
+  const rows = address(op, 28);
   const items = load<i32>(op, 32) * rank;
   const rowBytes = <usize>cols << 2;
   for (let first = takeChunk(op) * 4; first < items; first = takeChunk(op) * 4) {
@@ -33,10 +33,10 @@ export function lowRankDownOp(op: usize): void {
  * transposed so that its rows are lanes, then multiplied with all tokens.
  */
 export function lowRankUpOp(op: usize, scratch: usize): void {
-  const b = <usize>load<u32>(op, 12);
+  const b = address(op, 12);
   const numRows = load<i32>(op, 20);
   const rank = load<i32>(op, 24);
-  const rows = <usize>load<u32>(op, 28);
+  const rows = address(op, 28);
   const tokens = load<i32>(op, 32);
   for (let first = takeChunk(op) * BLOCK; first < numRows; first = takeChunk(op) * BLOCK) {
     const count = min(BLOCK, numRows - first);
@@ -47,8 +47,8 @@ export function lowRankUpOp(op: usize, scratch: usize): void {
       }
     }
     for (let i = 0; i < tokens; i++) {
-      const inner = <usize>load<u32>(op, 8) + (<usize>(i * rank) << 2);
-      const out = <usize>load<u32>(op, 16) + ((rowAt(rows, i) * <usize>numRows + <usize>first) << 2);
+      const inner = address(op, 8) + (<usize>(i * rank) << 2);
+      const out = address(op, 16) + ((rowAt(rows, i) * <usize>numRows + <usize>first) << 2);
       addBlock(inner, scratch, rank, load<f32>(op, 36), out, count);
     }
   }

@@ -1,4 +1,4 @@
-import { takeChunk } from './control';
+import { address, takeChunk } from './control';
 import { q4Tile1, q4Tile1Quad, q4Tile4 } from './dot-q4';
 import { q8MinTile1, q8MinTile4, q8Tile1, q8Tile1Quad, q8Tile4 } from './dot-q8';
 import { q4kTile1, q4kTile4, q6kTile1, q6kTile4 } from './dot-k';
@@ -11,8 +11,8 @@ import { groupBytes, hasHalfScales, LAYOUT_BF16, LAYOUT_F16, LAYOUT_F32, LAYOUT_
 
 /** args: 2 x, 3 activations, 4 kind, 5 cols, 6 tokens, 7 tile. A chunk is one tile. */
 export function roundOp(op: usize, scratch: usize): void {
-  const x = <usize>load<u32>(op, 8);
-  const activations = <usize>load<u32>(op, 12);
+  const x = address(op, 8);
+  const activations = address(op, 12);
   const kind = load<i32>(op, 16);
   const cols = load<i32>(op, 20);
   const tokens = load<i32>(op, 24);
@@ -78,7 +78,7 @@ export function matmulOp(op: usize, scratch: usize): void {
   const numChunks = (numGroups + groupsPerChunk - 1) / groupsPerChunk;
   for (let c = takeChunk(op); c < numChunks; c = takeChunk(op)) {
     const first = c * groupsPerChunk;
-    multiplyGroups(<usize>load<u32>(op, 8), load<i32>(op, 12), rows, load<i32>(op, 20), <usize>load<u32>(op, 24), load<i32>(op, 28), load<i32>(op, 32), load<i32>(op, 36), <usize>load<u32>(op, 40), <usize>load<u32>(op, 44), load<i32>(op, 48) != 0, first, min(numGroups, first + groupsPerChunk), load<i32>(op, 56), scratch);
+    multiplyGroups(address(op, 8), load<i32>(op, 12), rows, load<i32>(op, 20), address(op, 24), load<i32>(op, 28), load<i32>(op, 32), load<i32>(op, 36), address(op, 40), address(op, 44), load<i32>(op, 48) != 0, first, min(numGroups, first + groupsPerChunk), load<i32>(op, 56), scratch);
   }
 }
 

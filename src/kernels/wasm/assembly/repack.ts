@@ -1,6 +1,6 @@
 // Converts file blocks to the layouts of layouts.ts, four rows at a time. Every layout holds the exact values of its
 // formats: scales are products of a half (11 bits) and a small integer, which an f32 holds without rounding.
-import { takeChunk } from './control';
+import { address, takeChunk } from './control';
 import { floatToHalf, halfToFloat } from './vector-math';
 import { groupBytes, hasHalfScales, indexOf, LAYOUT_BF16, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8_MIN } from './layouts';
 import { HALVES_BLOCK_BYTES } from './dot-halves';
@@ -11,14 +11,14 @@ import { iq2Block, iq4NlBlock, iq4XsBlock, levelsBlock, LEVELS_TYPE, mxfp4Block,
  * becomes 1 if a scale cannot be stored. A chunk is 16 groups.
  */
 export function repackOp(op: usize, scratch: usize): void {
-  const source = <usize>load<u32>(op, 8);
+  const source = address(op, 8);
   const type = load<i32>(op, 12);
   const rows = load<i32>(op, 16);
   const cols = load<i32>(op, 20);
-  const rowBytes = <usize>load<u32>(op, 24);
-  const target = <usize>load<u32>(op, 28);
+  const rowBytes = address(op, 24);
+  const target = address(op, 28);
   const layout = load<i32>(op, 32);
-  const refused = <usize>load<u32>(op, 36);
+  const refused = address(op, 36);
   const numGroups = (rows + 3) >> 2;
   const stride = groupBytes(layout, cols);
   for (let first = takeChunk(op) * 16; first < numGroups; first = takeChunk(op) * 16) {

@@ -1,6 +1,6 @@
 // Operations with a state from token to token. The rows of a sequence are computed in order by one thread, for a part of the
 // channels or one head, so that a split into steps or batches changes no bit.
-import { takeChunk } from './control';
+import { address, takeChunk } from './control';
 import { expVector, fma, horizontalSum } from './vector-math';
 
 /** Channels of a chunk, as sums and as inputs of past tokens in the scratch. */
@@ -10,16 +10,16 @@ const CHANNEL_BYTES: usize = 256;
 // args of both: 2 states, 3 bytes of a state, 4 sequences, 5 state table, 6 number of sequences.
 // @ts-ignore: decorator
 @inline
-function sequenceAt(op: usize, s: i32): usize { return <usize>load<u32>(op, 16) + (<usize>s << 4); }
+function sequenceAt(op: usize, s: i32): usize { return address(op, 16) + (<usize>s << 4); }
 // @ts-ignore: decorator
 @inline
 function stateAt(op: usize, s: i32, word: usize): usize {
-  const index = load<u32>(<usize>load<u32>(op, 20) + <usize>s * 12 + word);
-  return <usize>load<u32>(op, 8) + <usize>index * <usize>load<u32>(op, 12);
+  const index = load<u32>(address(op, 20) + <usize>s * 12 + word);
+  return address(op, 8) + <usize>index * address(op, 12);
 }
 // @ts-ignore: decorator
 @inline
-function copyAfter(op: usize, s: i32): i32 { return load<i32>(<usize>load<u32>(op, 20) + <usize>s * 12, 4); }
+function copyAfter(op: usize, s: i32): i32 { return load<i32>(address(op, 20) + <usize>s * 12, 4); }
 
 /** The rows of past tokens, oldest first, from the scratch to a state. */
 function writePast(to: usize, rowBytes: usize, past: usize, oldest: i32, numPast: i32, bytes: usize): void {
@@ -30,7 +30,7 @@ function writePast(to: usize, rowBytes: usize, past: usize, oldest: i32, numPast
 
 /** args: 7 x, 8 weight, 9 bias or 0, 10 out, 11 channels, 12 width, 13 silu. A chunk is CHANNELS channels. */
 export function causalConvOp(op: usize, scratch: usize): void {
-  const bias = <usize>load<u32>(op, 36);
+  const bias = address(op, 36);
   const channels = load<i32>(op, 44);
   const numPast = load<i32>(op, 48) - 1;
   const rowBytes = <usize>channels << 2;
@@ -39,7 +39,7 @@ export function causalConvOp(op: usize, scratch: usize): void {
   for (let first = takeChunk(op) * CHANNELS; first < channels; first = takeChunk(op) * CHANNELS) {
     const bytes = <usize>min(CHANNELS, channels - first) << 2;
     const from = <usize>first << 2;
-    const weight = <usize>load<u32>(op, 32) + from;
+    const weight = address(op, 32) + from;
     for (let s = 0; s < load<i32>(op, 24); s++) {
       const sequence = sequenceAt(op, s);
       const rows = load<i32>(sequence, 4);
@@ -52,9 +52,9 @@ export function causalConvOp(op: usize, scratch: usize): void {
       for (let i = 0; i < rows; i++) {
         const at = <usize>(load<i32>(sequence) + i) * rowBytes + from;
         convolve(op, at, weight, bias ? bias + from : 0, sums, past, oldest, numPast, rowBytes, bytes);
-        memory.copy(past + <usize>oldest * CHANNEL_BYTES, <usize>load<u32>(op, 28) + at, bytes);
+        memory.copy(past + <usize>oldest * CHANNEL_BYTES, address(op, 28) + at, bytes);
         oldest = (oldest + 1) % numPast;
-        memory.copy(<usize>load<u32>(op, 40) + at, sums, bytes);
+        memory.copy(address(op, 40) + at, sums, bytes);
         if (i + 1 == copyAfter(op, s)) writePast(stateAt(op, s, 8) + from, rowBytes, past, oldest, numPast, bytes);
       }
       writePast(state, rowBytes, past, oldest, numPast, bytes);
@@ -65,7 +65,7 @@ export function causalConvOp(op: usize, scratch: usize): void {
 /** The results of one row in `sums`. Lanes beyond the last channel hold anything. */
 function convolve(op: usize, at: usize, weight: usize, bias: usize, sums: usize, past: usize, oldest: i32, numPast: i32, rowBytes: usize, bytes: usize): void {
   const isSilu = load<i32>(op, 52) != 0;
-  const x = <usize>load<u32>(op, 28) + at;
+  const x = address(op, 28) + at;
   for (let k: usize = 0; k < bytes; k += 16) {
     let sum = bias ? v128.load(bias + k) : f32x4.splat(0);
     for (let j = 0; j < numPast; j++) {
@@ -90,9 +90,9 @@ export function selectiveScanOp(op: usize): void {
   const part = <usize>headDim * stateBytes;
   for (let h = takeChunk(op); h < heads; h = takeChunk(op)) {
     const word = <usize>h << 2;
-    const a = load<f32>(<usize>load<u32>(op, 40) + word);
-    const d = load<f32>(<usize>load<u32>(op, 44) + word);
-    const bias = load<f32>(<usize>load<u32>(op, 36) + word);
+    const a = load<f32>(address(op, 40) + word);
+    const d = load<f32>(address(op, 44) + word);
+    const bias = load<f32>(address(op, 36) + word);
     const group = h / (heads / groups);
     for (let s = 0; s < load<i32>(op, 24); s++) {
       const sequence = sequenceAt(op, s);
@@ -103,11 +103,11 @@ export function selectiveScanOp(op: usize): void {
         const t = load<i32>(sequence) + i;
         const at = (<usize>(t * heads + h) * <usize>headDim) << 2;
         const from = <usize>(t * groups + group) * stateBytes;
-        const x = <usize>load<u32>(op, 28) + at;
-        const b = <usize>load<u32>(op, 48) + from;
-        const read = <usize>load<u32>(op, 52) + from;
-        const out = <usize>load<u32>(op, 56) + at;
-        const step = softplus(load<f32>(<usize>load<u32>(op, 32) + (<usize>(t * heads + h) << 2)) + bias);
+        const x = address(op, 28) + at;
+        const b = address(op, 48) + from;
+        const read = address(op, 52) + from;
+        const out = address(op, 56) + at;
+        const step = softplus(load<f32>(address(op, 32) + (<usize>(t * heads + h) << 2)) + bias);
         const decay = <f32>Math.exp(<f64>(step * a));
         for (let k = 0; k < headDim; k++) {
           const value = load<f32>(x + (<usize>k << 2));
@@ -154,8 +154,8 @@ export function deltaScanOp(op: usize): void {
   const scale = <f32>1 / sqrt(<f32>load<i32>(op, 68));
   for (let h = takeChunk(op); h < heads; h = takeChunk(op)) {
     const word = <usize>h << 2;
-    const a = load<f32>(<usize>load<u32>(op, 48) + word);
-    const bias = load<f32>(<usize>load<u32>(op, 44) + word);
+    const a = load<f32>(address(op, 48) + word);
+    const bias = load<f32>(address(op, 44) + word);
     const keyHead = load<i32>(op, 76) ? h % keyHeads : h / (heads / keyHeads);
     for (let s = 0; s < load<i32>(op, 24); s++) {
       const sequence = sequenceAt(op, s);
@@ -165,14 +165,14 @@ export function deltaScanOp(op: usize): void {
       for (let i = 0; i < rows; i++) {
         const t = load<i32>(sequence) + i;
         const from = <usize>(t * keyHeads + keyHead) * keyBytes;
-        const q = <usize>load<u32>(op, 28) + from;
-        const k = <usize>load<u32>(op, 32) + from;
+        const q = address(op, 28) + from;
+        const k = address(op, 32) + from;
         const at = (<usize>(t * heads + h) * <usize>valueDim) << 2;
-        const v = <usize>load<u32>(op, 36) + at;
-        const out = <usize>load<u32>(op, 56) + at;
+        const v = address(op, 36) + at;
+        const out = address(op, 56) + at;
         const ofHead = <usize>(t * heads + h) << 2;
-        const decay = <f32>Math.exp(<f64>(softplus(load<f32>(<usize>load<u32>(op, 40) + ofHead) + bias) * a));
-        const strength = <f32>(1 / (1 + Math.exp(-<f64>load<f32>(<usize>load<u32>(op, 52) + ofHead))));
+        const decay = <f32>Math.exp(<f64>(softplus(load<f32>(address(op, 40) + ofHead) + bias) * a));
+        const strength = <f32>(1 / (1 + Math.exp(-<f64>load<f32>(address(op, 52) + ofHead))));
         const kScale = inverseLength(k, keyBytes, epsilon);
         const qScale = inverseLength(q, keyBytes, epsilon) * scale;
         for (let j = 0; j < valueDim; j++) {

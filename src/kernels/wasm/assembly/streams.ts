@@ -1,5 +1,5 @@
 // Several residual streams, and statistics of rows. A chunk is a row.
-import { takeChunk } from './control';
+import { address, takeChunk } from './control';
 import { sumOf } from './elementwise';
 
 /** args: 2 base, 3 x, 4 coefficients, 5 out, 6 streams of out, 7 of x, 8 rows, 9 dim, 10 shift (f32). */
@@ -11,13 +11,13 @@ export function mixStreamsOp(op: usize): void {
   const shift = load<f32>(op, 40);
   const rowBytes = <usize>dim << 2;
   for (let t = takeChunk(op); t < rows; t = takeChunk(op)) {
-    const coefficients = <usize>load<u32>(op, 16) + (<usize>(t * numOut * numIn) << 2);
+    const coefficients = address(op, 16) + (<usize>(t * numOut * numIn) << 2);
     for (let i = 0; i < numOut; i++) {
       const at = (<usize>i * <usize>rows + <usize>t) * rowBytes;
-      const out = <usize>load<u32>(op, 20) + at;
-      let sum = <usize>load<u32>(op, 8) + at;
+      const out = address(op, 20) + at;
+      let sum = address(op, 8) + at;
       for (let j = 0; j < numIn; j++) {
-        const x = <usize>load<u32>(op, 12) + (<usize>j * <usize>rows + <usize>t) * rowBytes;
+        const x = address(op, 12) + (<usize>j * <usize>rows + <usize>t) * rowBytes;
         addScaled(out, sum, x, load<f32>(coefficients + (<usize>(i * numIn + j) << 2)) + shift, dim);
         sum = out;
       }
@@ -45,9 +45,9 @@ export function matchLengthsOp(op: usize): void {
   const dim = load<i32>(op, 20);
   for (let r = takeChunk(op); r < rows; r = takeChunk(op)) {
     const at = <usize>r * (<usize>dim << 2);
-    const x = <usize>load<u32>(op, 8) + at;
+    const x = address(op, 8) + at;
     const length = sumOf(x, dim, 0, true);
-    const target = sumOf(<usize>load<u32>(op, 12) + at, dim, 0, true);
+    const target = sumOf(address(op, 12) + at, dim, 0, true);
     const factor: f32 = length == 0 ? 0 : <f32>sqrt<f64>(target / length);
     for (let c = 0; c < dim; c++) store<f32>(x + (<usize>c << 2), load<f32>(x + (<usize>c << 2)) * factor);
   }
@@ -59,7 +59,7 @@ export function sparsifyOp(op: usize): void {
   const dim = load<i32>(op, 16);
   const threshold = <f64>load<f32>(op, 20);
   for (let r = takeChunk(op); r < rows; r = takeChunk(op)) {
-    const x = <usize>load<u32>(op, 8) + <usize>r * (<usize>dim << 2);
+    const x = address(op, 8) + <usize>r * (<usize>dim << 2);
     const mean = sumOf(x, dim, 0, false) / <f64>dim;
     const cutoff = <f32>(mean + threshold * sqrt<f64>(sumOf(x, dim, mean, true) / <f64>(dim - 1)));
     for (let c = 0; c < dim; c++) {

@@ -1,6 +1,6 @@
 // The k largest logits of each row and the row's sum of exponentials, in two operations: all threads compute maxima of blocks
 // and sums of chunks, then one thread per row searches only blocks whose maximum can be among the best.
-import { takeChunk } from './control';
+import { address, takeChunk } from './control';
 import { expVector, horizontalMax } from './vector-math';
 
 const BLOCK: i32 = 64; // must match ../../top-logits-op.ts, which sizes the scratch
@@ -128,11 +128,11 @@ function findBest(x: usize, vocab: i32, maxima: usize, k: i32, values: usize, id
 
 /** args: 2 logits, 3 number of rows, 4 vocabulary, 5 k, 6 values, 7 ids, 8 stats, 9 scratch, 10 whether the parts are ready. */
 export function topLogitsOp(op: usize): void {
-  const logits = <usize>load<u32>(op, 8);
+  const logits = address(op, 8);
   const rows = load<i32>(op, 12);
   const vocab = load<i32>(op, 16);
   const k = load<i32>(op, 20);
-  const scratch = <usize>load<u32>(op, 36);
+  const scratch = address(op, 36);
   const blocks = (vocab + BLOCK - 1) / BLOCK;
   const chunks = (vocab + CHUNK - 1) / CHUNK;
   const scratchBytes = <usize>(blocks + 3 * chunks) << 2;
@@ -148,9 +148,9 @@ export function topLogitsOp(op: usize): void {
   }
   for (let row = takeChunk(op); row < rows; row = takeChunk(op)) {
     const maxima = scratch + <usize>row * scratchBytes;
-    const values = <usize>load<u32>(op, 24) + (<usize>(row * k) << 2);
-    const ids = <usize>load<u32>(op, 28) + (<usize>(row * k) << 2);
-    const stats = <usize>load<u32>(op, 32) + <usize>row * 12;
+    const values = address(op, 24) + (<usize>(row * k) << 2);
+    const ids = address(op, 28) + (<usize>(row * k) << 2);
+    const stats = address(op, 32) + <usize>row * 12;
     findBest(logits + (<usize>row * <usize>vocab << 2), vocab, maxima, k, values, ids);
     const most = load<f32>(values);
     let sum: f64 = 0;

@@ -3,7 +3,7 @@ import type { HelperStart } from '../../../kernels/wasm/platform.ts';
 import { workerScope } from '../worker-scope.ts';
 
 interface HelperExports {
-  help(scratch: number, started: number): void;
+  help(scratch: number | bigint, started: number | bigint): void;
   abandon(): void;
 }
 

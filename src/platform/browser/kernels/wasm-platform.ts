@@ -1,14 +1,26 @@
 import { RuvLLMError } from '../../../core/errors.ts';
+import { type AddressBits, hasMemory64 } from '../../../kernels/wasm/memory64.ts';
 import type { HelperStart, HelperThread, WasmModule, WasmPlatform } from '../../../kernels/wasm/platform.ts';
 import { hasSignedDot } from '../../../kernels/wasm/signed-dot-probe.ts';
 import { onWorkerError } from '../worker-scope.ts';
 
 /** Whole literals, so that bundlers find the files. They lie beside the built module. */
-const BUILDS: readonly { readonly build: WasmModule['build']; readonly url: () => URL }[] = [
-  { build: 'signed-dot', url: () => new URL('./kernels.dot.wasm', import.meta.url) },
-  { build: 'relaxed-simd', url: () => new URL('./kernels.relaxed.wasm', import.meta.url) },
-  { build: 'simd128', url: () => new URL('./kernels.simd.wasm', import.meta.url) },
-];
+const URLS: Readonly<Record<WasmModule['build'], Readonly<Record<AddressBits, () => URL>>>> = {
+  'signed-dot': {
+    32: () => new URL('./kernels.dot.wasm', import.meta.url),
+    64: () => new URL('./kernels.dot64.wasm', import.meta.url),
+  },
+  'relaxed-simd': {
+    32: () => new URL('./kernels.relaxed.wasm', import.meta.url),
+    64: () => new URL('./kernels.relaxed64.wasm', import.meta.url),
+  },
+  simd128: {
+    32: () => new URL('./kernels.simd.wasm', import.meta.url),
+    64: () => new URL('./kernels.simd64.wasm', import.meta.url),
+  },
+};
+/** The fastest first. */
+const BUILDS = Object.keys(URLS) as WasmModule['build'][];
 
 async function fetchBytes(url: URL): Promise<ArrayBuffer> {
   try {
@@ -21,10 +33,10 @@ async function fetchBytes(url: URL): Promise<ArrayBuffer> {
   }
 }
 
-async function compile(): Promise<WasmModule> {
-  for (const { build, url } of BUILDS) {
+async function compile(addressBits: AddressBits): Promise<WasmModule> {
+  for (const build of BUILDS) {
     if (build === 'signed-dot' && !hasSignedDot()) continue;
-    const bytes = await fetchBytes(url());
+    const bytes = await fetchBytes(URLS[build][addressBits]());
     if (WebAssembly.validate(bytes)) return { module: await WebAssembly.compile(bytes), build };
   }
   throw new RuvLLMError('unsupported', 'this browser has no WebAssembly SIMD');
@@ -32,8 +44,12 @@ async function compile(): Promise<WasmModule> {
 
 /** WASM kernels in a worker of a page: modules from the server of the library, helpers on nested workers. */
 export function createBrowserWasmPlatform(): WasmPlatform {
-  let compiled: Promise<WasmModule> | undefined;
-  return { loadModule: () => (compiled ??= compile()), spawnHelper };
+  const compiled: Partial<Record<AddressBits, Promise<WasmModule>>> = {};
+  return {
+    hasMemory64: hasMemory64(),
+    loadModule: (addressBits = 32) => (compiled[addressBits] ??= compile(addressBits)),
+    spawnHelper,
+  };
 }
 
 function spawnHelper(start: HelperStart): HelperThread {

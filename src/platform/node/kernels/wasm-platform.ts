@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { RuvLLMError } from '../../../core/errors.ts';
+import { type AddressBits, hasMemory64 } from '../../../kernels/wasm/memory64.ts';
 import type { HelperStart, HelperThread, WasmModule, WasmPlatform } from '../../../kernels/wasm/platform.ts';
 import { hasSignedDot } from '../../../kernels/wasm/signed-dot-probe.ts';
 
@@ -22,9 +23,9 @@ try {
 `;
 
 const BUILDS = [
-  { file: 'kernels.dot.wasm', build: 'signed-dot' },
-  { file: 'kernels.relaxed.wasm', build: 'relaxed-simd' },
-  { file: 'kernels.simd.wasm', build: 'simd128' },
+  { name: 'kernels.dot', build: 'signed-dot' },
+  { name: 'kernels.relaxed', build: 'relaxed-simd' },
+  { name: 'kernels.simd', build: 'simd128' },
 ] as const;
 
 /** Flags are set by version, because an engine that does not know one complains on stderr or, worse, crashes later. */
@@ -44,13 +45,14 @@ function findObstacle(build: WasmModule['build']): string | null {
   return `the signed-dot kernels need arm64 and an exact dot product of signed bytes, this is ${process.arch}`;
 }
 
-async function compile(allowed: readonly WasmModule['build'][]): Promise<WasmModule> {
+async function compile(allowed: readonly WasmModule['build'][], addressBits: AddressBits): Promise<WasmModule> {
   setCompilerFlags();
   let obstacle: string | null = null;
-  for (const { file, build } of BUILDS) {
+  for (const { name, build } of BUILDS) {
     if (!allowed.includes(build)) continue;
     obstacle = findObstacle(build);
     if (obstacle !== null) continue;
+    const file = `${name}${addressBits === 64 ? '64' : ''}.wasm`;
     const bytes = await readFile(new URL(file, KERNELS)).catch((cause: unknown) => {
       throw new RuvLLMError('kernel_failed', `${file} is missing: run "npm run build"`, { cause });
     });
@@ -63,8 +65,12 @@ async function compile(allowed: readonly WasmModule['build'][]): Promise<WasmMod
 export function createNodeWasmPlatform(
   allowed: readonly WasmModule['build'][] = ['signed-dot', 'relaxed-simd', 'simd128'],
 ): WasmPlatform {
-  let compiled: Promise<WasmModule> | undefined;
-  return { loadModule: () => (compiled ??= compile(allowed)), spawnHelper };
+  const compiled: Partial<Record<AddressBits, Promise<WasmModule>>> = {};
+  return {
+    hasMemory64: hasMemory64(),
+    loadModule: (addressBits = 32) => (compiled[addressBits] ??= compile(allowed, addressBits)),
+    spawnHelper,
+  };
 }
 
 function spawnHelper(start: HelperStart): HelperThread {
