@@ -177,6 +177,13 @@ export function expectSameBits(actual: Float32Array, expected: Float32Array, wha
   }
 }
 
+/** The same for bytes. */
+export function expectSameBytes(actual: Uint8Array, expected: Uint8Array, what: string): void {
+  expectSameLength(actual, expected, what);
+  const at = actual.findIndex((byte, i) => byte !== expected[i]);
+  if (at >= 0) expect.fail(`${what}: [${at}] is ${actual[at]}, expected ${expected[at]}`);
+}
+
 /** Cheaper than `expect(…).toBe(…)` for hundreds of thousands of rows. */
 function expectSameLength(actual: ArrayLike<number>, expected: ArrayLike<number>, what: string): void {
   if (actual.length !== expected.length) {

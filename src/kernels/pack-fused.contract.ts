@@ -11,7 +11,13 @@ import {
   PAGE_TOKENS,
   type WeightMatrix,
 } from './contract.ts';
-import { expectSameBits, type PackFixture, randomMatrix, withSmallPack } from './pack-fixture.contract.ts';
+import {
+  expectSameBits,
+  expectSameBytes,
+  type PackFixture,
+  randomMatrix,
+  withSmallPack,
+} from './pack-fixture.contract.ts';
 
 /** Every width of a tile up to one more than a whole one, and around the second, third and fourth. */
 export const TOKEN_COUNTS = [...Array.from({ length: 17 }, (_, i) => i + 1), 31, 32, 33, 47, 64];
@@ -161,7 +167,7 @@ export function describeFused(makeFactory: () => KernelPackFactory): void {
           expectSameBits(await ourQ.read(), await theirQ.read(), `q, ${numTokens} tokens`);
           expectSameBits(await ourK.read(), await theirK.read(), `k, ${numTokens} tokens`);
           const bytesOf = (pages: KvRegion): Uint8Array => pack.arena.u8(pages.base, numPages * pages.pageBytes);
-          expect(Buffer.compare(bytesOf(ourPages), bytesOf(theirPages)), `pages, ${numTokens} tokens`).toBe(0);
+          expectSameBytes(bytesOf(ourPages), bytesOf(theirPages), `pages, ${numTokens} tokens`);
         }
       });
     });

@@ -14,7 +14,13 @@ import {
   PAGE_TOKENS,
   type WeightMatrix,
 } from './contract.ts';
-import { expectSameBits, type PackFixture, randomMatrix, withSmallPack } from './pack-fixture.contract.ts';
+import {
+  expectSameBits,
+  expectSameBytes,
+  type PackFixture,
+  randomMatrix,
+  withSmallPack,
+} from './pack-fixture.contract.ts';
 
 const DIM = 256;
 const HEADS = { numHeads: 4, headDim: 32 };
@@ -322,7 +328,7 @@ export function describePrograms(makeFactory: () => KernelPackFactory): void {
         expect(apart[name].every((value) => Number.isFinite(value))).toBe(true);
         expectSameBits(together[name], apart[name], name);
       }
-      expect(Buffer.compare(together.pages, apart.pages)).toBe(0);
+      expectSameBytes(together.pages, apart.pages, 'pages');
     });
   });
 }
