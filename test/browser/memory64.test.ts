@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { createFileSink } from '../../src/platform/node/files/file-sink.ts';
 import { campaign } from '../support/campaign.ts';
 import { importDist } from '../support/import-dist.ts';
+import { buildRandomModel } from '../support/random-model.ts';
 import { bundlePageTests } from './support/bundle-page-tests.ts';
+import { writeDeepModel } from './support/deep-model.ts';
 import { openLibraryPage } from './support/library-page.ts';
 import { canRun, startSite, STORIES } from './support/site.ts';
 
@@ -28,6 +31,9 @@ WebAssembly.Memory = function (descriptor) {
   return new Memory(descriptor);
 };
 `;
+
+const isLong = campaign({ short: false, long: true });
+if (!isLong) console.log('a model of more than 4 GiB is loaded in the long form only: it takes 6 GiB of memory');
 
 describe.skipIf(!canRun)('Memory64 in a page', () => {
   test('the kernels pass their contract suite on memory beyond 4 GiB', async () => {
@@ -129,6 +135,44 @@ describe.skipIf(!canRun)('Memory64 in a page', () => {
         code: 'out_of_memory',
         message: expect.stringMatching(/needs 5\d{9} bytes .* the limit is 4294901760: .*no WebAssembly Memory64/),
       });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test.skipIf(!isLong)('a model of more than 4 GiB gives the tokens of its layers that are not empty', async () => {
+    const shape = {
+      embeddingDim: 1024,
+      feedForwardDim: 16_384,
+      headDim: 64,
+      numHeads: 16,
+      numKvHeads: 4,
+      numLayers: 2,
+    };
+    const small = buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 5, shape });
+    const folder = mkdtempSync(join(tmpdir(), 'ruvllm-page-'));
+    try {
+      const [smallPath, deepPath] = [join(folder, 'small.gguf'), join(folder, 'deep.gguf')];
+      writeFileSync(smallPath, small);
+      const sink = createFileSink(deepPath);
+      writeDeepModel(small, 130, sink);
+      sink.commit();
+      const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index.js');
+      const model = await loadModel(smallPath, { kernels: 'wasm', numThreads: 2 });
+      const greedy = { maxTokens: 4, temperature: 0 } as const;
+      const { tokenIds: expected } = await model.generate('Once', greedy);
+      await model.dispose();
+
+      await using site = await startSite({ files: { 'deep.gguf': deepPath } });
+      await using watched = await openLibraryPage(site);
+      const result = await watched.page.evaluate(async (options) => {
+        const loaded = await ruvllm.loadModel('/files/deep.gguf', { maxContext: 256 });
+        const { tokenIds } = await loaded.generate('Once', options);
+        const { kernels, memory } = loaded.modelInfo();
+        return { tokenIds, kernels, weightBytes: memory.weightBytes };
+      }, greedy);
+      expect(result).toMatchObject({ tokenIds: expected, kernels: expect.stringContaining('64-bit addresses') });
+      expect(result.weightBytes).toBeGreaterThan(2 ** 32);
     } finally {
       rmSync(folder, { recursive: true });
     }
