@@ -1,5 +1,5 @@
 // Speed in a page: this library and wllama (llama.cpp in WebAssembly), in one Chromium, on one file, in turns.
-//   npm run bench -- browser [--model PATH] [--rounds N] [--tokens N] [--single]
+//   npm run bench -- browser [--model PATH] [--rounds N] [--tokens N] [--threads N] [--single]
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -14,6 +14,7 @@ const { values } = parseArgs({
     model: { type: 'string', default: STORIES },
     rounds: { type: 'string', default: '7' },
     tokens: { type: 'string', default: '64' },
+    threads: { type: 'string' },
     single: { type: 'boolean', default: false },
   },
 });
@@ -40,17 +41,24 @@ interface Contestant {
   generate(prompt: string, maxTokens: number): Promise<Run>;
 }
 
-async function openOurs(page: Page, url: string, numThreads?: number): Promise<Contestant> {
+interface OurOptions {
+  /** Default: one per core. */
+  readonly numThreads?: number;
+  /** For pages; a budget beyond 4 GiB requires 64-bit addresses. Most pages are never touched. */
+  readonly memoryBudgetBytes?: number;
+}
+
+async function openOurs(page: Page, url: string, ours: OurOptions): Promise<Contestant> {
   await page.goto(`${url}blank.html`);
   await waitForLibrary(page);
   await page.evaluate(
-    async ({ file, maxContext, threads }) => {
+    async ({ file, maxContext, given }) => {
       // Drafts would make repeated texts faster, and the peer has none.
-      const options = { maxContext, speculation: 'off', prefixCache: false, ...threads } as const;
+      const options = { maxContext, speculation: 'off', prefixCache: false, ...given } as const;
       const model = await ruvllm.loadModel(`/files/${file}`, options);
       globalThis.kept = { ...globalThis.kept, model };
     },
-    { file: FILE, maxContext: CONTEXT, threads: numThreads === undefined ? {} : { numThreads } },
+    { file: FILE, maxContext: CONTEXT, given: ours },
   );
   const generate: Contestant['generate'] = (prompt, maxTokens) =>
     page.evaluate(
@@ -137,10 +145,12 @@ await using site = await startSite({
 });
 const context = await (await openBrowser()).newContext();
 context.setDefaultTimeout(600_000);
+const threads = values.threads === undefined ? {} : { numThreads: Number(values.threads) };
 const contestants: Readonly<Record<string, Contestant>> = {
-  RuvLLM: await openOurs(await context.newPage(), site.url),
+  RuvLLM: await openOurs(await context.newPage(), site.url, threads),
   'wllama 3.8.1': await openPeer(await context.newPage(), site.url),
-  ...(values.single ? {} : { 'one thread': await openOurs(await context.newPage(), site.url, 1) }),
+  '64-bit addresses': await openOurs(await context.newPage(), site.url, { ...threads, memoryBudgetBytes: 5 * 2 ** 30 }),
+  ...(values.single ? {} : { 'one thread': await openOurs(await context.newPage(), site.url, { numThreads: 1 }) }),
 };
 const names = Object.keys(contestants);
 const results: Readonly<Record<string, Speed>>[] = [];
@@ -167,6 +177,8 @@ console.log(
     isolated: !values.single,
     browser_decode: round2(ratio('decode')),
     browser_prefill: round2(ratio('prefill')),
+    narrow_decode: round2(ratio('decode', '64-bit addresses')),
+    narrow_prefill: round2(ratio('prefill', '64-bit addresses')),
     ...(values.single
       ? {}
       : {

@@ -12,6 +12,8 @@ const { createNodeWasmPlatform } = await importBuilt<typeof import('../src/platf
 const { createWasmPackFactory } = await importBuilt<typeof import('../src/kernels/wasm/wasm-pack.ts')>('kernels/wasm/wasm-pack'); // prettier-ignore
 
 const BUILDS: readonly WasmModule['build'][] = ['signed-dot', 'relaxed-simd', 'simd128'];
+/** More memory than 32-bit addresses reach; it is never touched. */
+const FAR = 2 ** 32;
 const TYPES: readonly TensorTypeName[] = ['Q4_0', 'Q8_0', 'Q4_K', 'Q6_K', 'IQ4_NL'];
 const [NUM_ROWS, NUM_COLS] = [512, 2048];
 /** One token reads weights that no near cache still holds. */
@@ -78,23 +80,34 @@ function createAttention(pack: KernelPack, numTokens: number, context: number): 
   };
 }
 
-async function open(build: WasmModule['build']): Promise<{ build: string; pack: KernelPack; tasks: Task[] } | null> {
+async function open(
+  build: WasmModule['build'],
+  addressBits: 32 | 64,
+): Promise<{ build: string; pack: KernelPack; tasks: Task[] } | null> {
   const platform = createNodeWasmPlatform([build]);
   const failure = await platform.loadModule().then(() => null, (error: Error) => error.message); // prettier-ignore
   if (failure !== null) {
     console.log(`${build}: skipped, ${failure}`);
     return null;
   }
-  const options = { arenaBytes: 2 ** 28, numThreads: 1, maxTokens: 64, maxCols: NUM_COLS };
+  if (addressBits === 64 && !platform.hasMemory64) return null;
+  const options = {
+    arenaBytes: 2 ** 28 + (addressBits === 64 ? FAR : 0),
+    numThreads: 1,
+    maxTokens: 64,
+    maxCols: NUM_COLS,
+  };
   const pack = await createWasmPackFactory(platform).create(options);
   return {
-    build,
+    build: addressBits === 64 ? `${build}, 64-bit` : build,
     pack,
     tasks: [...createMatmuls(pack), createAttention(pack, 8, 512), createAttention(pack, 1, 2048)],
   };
 }
 
-const entrants = (await Promise.all(BUILDS.map(open))).filter((entrant) => entrant !== null);
+const entrants = (await Promise.all(BUILDS.flatMap((build) => [open(build, 32), open(build, 64)]))).filter(
+  (entrant) => entrant !== null,
+);
 const best = entrants.map(({ tasks }) => tasks.map(() => Infinity));
 for (let round = 0; round < NUM_ROUNDS; round++) {
   for (const [e, { pack, tasks }] of entrants.entries()) {

@@ -7,6 +7,7 @@ import type { LoadedModel } from '../models/types.ts';
 import type { WeightStore } from '../models/weight-store.ts';
 import type { OpenedModel } from './open-engine.ts';
 import { planEngine } from './plan-engine.ts';
+import { startPages } from './start-pages.ts';
 import type { LoadProgress, ModelSpec } from './protocol.ts';
 
 /** Tensor types that the kernels need; one-dimensional tensors (norms, biases) are read as floats. */
@@ -31,6 +32,8 @@ export async function loadPlanned(
   { factory, weightStore, onProgress }: LoadPlannedOptions,
 ): Promise<PlannedModel> {
   const { kvPacking, numPages, leastPages, limitsOf } = planEngine(spec, gguf);
+  const sizeOf = (pages: number): number => planModel(gguf, factory, limitsOf(pages), spec.maxContext).totalBytes;
+  const firstPages = startPages({ numPages, leastPages }, sizeOf, factory.fastArenaBytes);
   const load = (pages: number): Promise<LoadedModel> =>
     loadModel(gguf, factory, {
       limits: limitsOf(pages),
@@ -40,13 +43,9 @@ export async function loadPlanned(
       weightStore,
       onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
     });
-  const fits = (pages: number): boolean =>
-    planModel(gguf, factory, limitsOf(pages), spec.maxContext).totalBytes <= (factory.fastArenaBytes ?? Infinity);
-  // A model is faster without space for cached prefixes than with slower addresses.
-  const startPages = leastPages < numPages && !fits(numPages) && fits(leastPages) ? leastPages : numPages;
-  const model = await load(startPages).catch((error: unknown) => {
+  const model = await load(firstPages).catch((error: unknown) => {
     // Space for cached prefixes is given up first.
-    const isTooMuch = error instanceof RuvLLMError && error.code === 'out_of_memory' && leastPages < startPages;
+    const isTooMuch = error instanceof RuvLLMError && error.code === 'out_of_memory' && leastPages < firstPages;
     if (!isTooMuch) throw error;
     return load(leastPages);
   });

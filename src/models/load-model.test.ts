@@ -69,6 +69,16 @@ test('rejects a model that does not fit before allocating, with both sizes', asy
   await expect(load(totalBytes, 2 ** 40)).rejects.toThrowError('allocated');
 });
 
+test('says why the kernels cannot address more, unless another limit is smaller', async () => {
+  const gguf = open();
+  const { totalBytes } = planModel(gguf, createReferencePackFactory(), testLimits);
+  const factory = { ...createReferencePackFactory(), maxArenaBytes: totalBytes - 1, limitReason: 'no Memory64' };
+  const messageOf = (memoryLimitBytes: number) =>
+    loadModel(gguf, factory, { limits: testLimits, memoryLimitBytes }).catch((error: Error) => error.message);
+  expect(await messageOf(2 ** 40)).toMatch(new RegExp(`the limit is ${totalBytes - 1}: no Memory64$`));
+  expect(await messageOf(totalBytes - 2)).toMatch(new RegExp(`the limit is ${totalBytes - 2}$`));
+});
+
 test('frees the pack when a tensor cannot be read', async () => {
   const gguf = open();
   let disposed = 0;

@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { planEngine } from '../../engine/plan-engine.ts';
+import { startPages } from '../../engine/start-pages.ts';
 import { planModel } from '../../models/index.ts';
 import { readShape } from '../../models/shape.ts';
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
@@ -18,7 +19,9 @@ export function estimateMemory(path: string, config?: ModelConfig): ModelInfo['m
       const { numPages, leastPages, limitsOf } = planEngine(spec, gguf);
       const factory = createSizingFactory(spec.kernels);
       const plan = (pages: number) => planModel(gguf, factory, limitsOf(pages), spec.maxContext);
-      const most = plan(numPages);
+      const most = plan(
+        startPages({ numPages, leastPages }, (pages) => plan(pages).totalBytes, factory.fastArenaBytes),
+      );
       const isTooMuch = most.totalBytes > Math.min(factory.maxArenaBytes, spec.memoryLimitBytes ?? Infinity);
       const { weightBytes, kvBytes, statesBytes, activationBytes, totalBytes } = isTooMuch ? plan(leastPages) : most;
       return { weightBytes, kvBytes: kvBytes + statesBytes, activationBytes, totalBytes };
