@@ -140,6 +140,8 @@ export interface KernelPack {
    * arena show results only after a `sync` that reads them.
    */
   copyBytes?(from: Offset, to: Offset, sizeBytes: number): void;
+  /** Allocates memory on one side only; operations on it run there. Only packs with two sides have it. */
+  allocateOn?(side: 'gpu' | 'cpu', sizeBytes: number, what: string): Offset;
   /** A synchronous `sync`; only for packs that compute while the caller waits. */
   finish?(): void;
   /** Announces large writes: a pack may already map the memory on another thread. */
@@ -414,8 +416,8 @@ export interface KernelPackFactory {
   readonly fastArenaBytes?: number;
   /** Why `maxArenaBytes` is no larger here, as a part of a sentence. */
   readonly limitReason?: string;
-  /** Bytes that `loadMatrix` needs for such a matrix, before alignment. */
-  matrixBytes(type: TensorTypeName, numRows: number, numCols: number): number;
+  /** Bytes that `loadMatrix` needs for such a matrix, before alignment. The name matters only to packs with two sides. */
+  matrixBytes(type: TensorTypeName, numRows: number, numCols: number, name?: string): number;
   create(options: KernelPackOptions): Promise<KernelPack>;
 }
 
