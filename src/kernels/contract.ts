@@ -407,6 +407,16 @@ export interface KernelPackOptions {
   maxCols: number;
 }
 
+/** The limits of kernels on a device. */
+export interface DeviceLimits {
+  /** See `KernelPack.missing`. */
+  readonly missing: readonly string[];
+  /** Most bytes of everything but matrices. */
+  readonly maxDataBytes: number;
+  /** The device's memory; null: unknown. */
+  readonly memoryBytes: number | null;
+}
+
 /** Creates packs of one kind and reports their requirements beforehand. */
 export interface KernelPackFactory {
   readonly name: string;
@@ -416,6 +426,8 @@ export interface KernelPackFactory {
   readonly fastArenaBytes?: number;
   /** Why `maxArenaBytes` is no larger here, as a part of a sentence. */
   readonly limitReason?: string;
+  /** Only kernels on a device have it. */
+  readonly device?: DeviceLimits;
   /** Bytes that `loadMatrix` needs for such a matrix, before alignment. The name matters only to packs with two sides. */
   matrixBytes(type: TensorTypeName, numRows: number, numCols: number, name?: string): number;
   create(options: KernelPackOptions): Promise<KernelPack>;

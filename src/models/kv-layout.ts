@@ -3,6 +3,7 @@ import {
   kvLayerBytes,
   type KvPrecision,
   type KvRegion,
+  type Offset,
   type PackedKvPrecision,
 } from '../kernels/contract.ts';
 import type { DecoderShape, KvMemory, LayerSizes } from './types.ts';
@@ -36,10 +37,11 @@ export function kvHeadsOf({ layerSizes, numKvLayers, numKvHeads, headDim }: KvSh
   return layerSizes?.slice(0, numKvLayers) ?? Array.from({ length: numKvLayers }, () => ({ numKvHeads, headDim }));
 }
 
-/** Bytes of K and V of `PAGE_TOKENS` tokens in all layers with attention. */
-export function kvPageBytes(shape: KvShape, precision: KvPrecision): number {
+/** Bytes of K and V of `PAGE_TOKENS` tokens in all layers with attention, or only in those included. */
+export function kvPageBytes(shape: KvShape, precision: KvPrecision, isIncluded?: readonly boolean[]): number {
   return kvHeadsOf(shape).reduce(
-    (sum, { numKvHeads, headDim }) => sum + kvLayerBytes(numKvHeads, headDim, precision),
+    (sum, { numKvHeads, headDim }, i) =>
+      isIncluded?.[i] === false ? sum : sum + kvLayerBytes(numKvHeads, headDim, precision),
     0,
   );
 }
@@ -50,19 +52,42 @@ export function numPagesWithin(budgetBytes: number, shape: KvShape, precision: K
 }
 
 /** The groups of a page in their order, and the place of each layer. */
-export function placeKvLayers(
+export function placeKvLayers(shape: KvShape, memory: KvMemory, options: KvPlacement): PlacedKvLayers {
+  const { gpu } = options;
+  if (gpu == null) return placeOnSide(shape, memory, PACKED_UNIT_BYTES, options);
+  const rest = placeOnSide(shape, memory, PACKED_UNIT_BYTES, { ...options, isIncluded: gpu.isOnGpu.map((is) => !is) });
+  const pageBytes = (memory.pageBytes / PACKED_UNIT_BYTES) * gpu.unitBytes;
+  const gpuMemory = { base: gpu.base, pageBytes, numPages: memory.numPages };
+  const onGpu = placeOnSide(shape, gpuMemory, gpu.unitBytes, { ...options, isIncluded: gpu.isOnGpu });
+  return {
+    groups: [...rest.groups, ...onGpu.groups],
+    layers: gpu.isOnGpu.map((is, layer) => (is ? onGpu : rest).layers[layer]!),
+  };
+}
+
+interface KvPlacement {
+  readonly precision: KvPrecision;
+  readonly packedPrecision: PackedKvPrecision | null;
+  /** Pages of some layers in other memory, in which each packed unit has `unitBytes`; default: none. */
+  readonly gpu?: { readonly base: Offset; readonly unitBytes: number; readonly isOnGpu: readonly boolean[] } | null;
+}
+
+export interface PlacedKvLayers {
+  readonly groups: readonly KvGroup[];
+  readonly layers: readonly KvLayer[];
+}
+
+function placeOnSide(
   shape: KvShape,
   memory: KvMemory,
-  {
-    precision,
-    packedPrecision,
-  }: { readonly precision: KvPrecision; readonly packedPrecision: PackedKvPrecision | null },
-): { readonly groups: readonly KvGroup[]; readonly layers: readonly KvLayer[] } {
-  const kinds = groupLayers(shape);
+  unitBytes: number,
+  { precision, packedPrecision, isIncluded }: KvPlacement & { readonly isIncluded?: readonly boolean[] },
+): PlacedKvLayers {
+  const kinds = groupLayers(shape, isIncluded);
   const units = {
     base: memory.base,
-    pageBytes: PACKED_UNIT_BYTES,
-    numPages: (memory.numPages * memory.pageBytes) / PACKED_UNIT_BYTES,
+    pageBytes: unitBytes,
+    numPages: (memory.numPages * memory.pageBytes) / unitBytes,
   };
   const float = placeRegions(kinds, memory, precision);
   const packed = packedPrecision === null ? null : placeRegions(kinds, units, packedPrecision);
@@ -88,9 +113,10 @@ interface LayersOfKind extends KvHeads {
   readonly layers: readonly number[];
 }
 
-function groupLayers(shape: KvShape): readonly LayersOfKind[] {
+function groupLayers(shape: KvShape, isIncluded?: readonly boolean[]): readonly LayersOfKind[] {
   const kinds = new Map<string, KvHeads & { layers: number[] }>();
   for (const [layer, { numKvHeads, headDim }] of kvHeadsOf(shape).entries()) {
+    if (isIncluded?.[layer] === false) continue;
     const key = `${numKvHeads} x ${headDim}`;
     if (!kinds.has(key)) kinds.set(key, { numKvHeads, headDim, layers: [] });
     kinds.get(key)!.layers.push(layer);

@@ -22,6 +22,8 @@ function describeRopes(ropes: readonly RopeVariant[]): string {
 export interface KvPageStoreParts {
   readonly pack: KernelPack;
   readonly memory: KvMemory;
+  /** The pages of layers on the GPU, in their own memory; null: none. */
+  readonly gpu?: { readonly base: Offset; readonly unitBytes: number } | null;
   readonly groups: readonly KvGroup[];
   /** Null: no packed pages. */
   readonly packed: {
@@ -36,7 +38,7 @@ export interface KvPageStoreParts {
 }
 
 export function createKvPageStore(parts: KvPageStoreParts): KvPageStore {
-  const { pack, memory, groups, packed, ropes, moves: buffer } = parts;
+  const { pack, memory, gpu = null, groups, packed, ropes, moves: buffer } = parts;
   const { arena } = pack;
   const endOf = { float: memory.numPages, packed: packed?.end ?? 0 };
   const check = (tier: 'float' | 'packed', index: number): void =>
@@ -75,8 +77,13 @@ export function createKvPageStore(parts: KvPageStoreParts): KvPageStore {
     },
     copyPage(tier, from, to) {
       const [source, target] = [placeOf(tier, from), placeOf(tier, to)];
-      if (pack.copyBytes !== undefined) pack.copyBytes(source.offset, target.offset, source.sizeBytes);
-      else viewOf(target).set(viewOf(source));
+      if (pack.copyBytes !== undefined) {
+        pack.copyBytes(source.offset, target.offset, source.sizeBytes);
+        if (gpu === null) return;
+        const inGpu = (bytes: number): number => (bytes / PACKED_UNIT_BYTES) * gpu.unitBytes;
+        const placeInGpu = ({ offset }: ArenaRange): Offset => gpu.base + inGpu(offset - memory.base);
+        pack.copyBytes(placeInGpu(source), placeInGpu(target), inGpu(source.sizeBytes));
+      } else viewOf(target).set(viewOf(source));
     },
     isReadable: pack.copyBytes === undefined,
     bytesOf: (tier, index) => viewOf(placeOf(tier, index)),

@@ -6,6 +6,7 @@ import {
   type Arena,
   type KernelPack,
   type KernelPackFactory,
+  type Offset,
   REPLAY_CONTEXT,
   type StateRegion,
 } from '../kernels/contract.ts';
@@ -13,6 +14,7 @@ import { allocateActivations } from './activations.ts';
 import type { Decoder } from './architecture.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { endOfPackedPages, kvPageBytes, placeKvLayers } from './kv-layout.ts';
+import type { ChosenSplit } from './choose-split.ts';
 import { createKvPageStore } from './kv-page-store.ts';
 import { type ModelPlan, planModel } from './plan-model.ts';
 import { type AdapterSlots, checkAdapters, indexWeights, writeAdapters } from './step-adapters.ts';
@@ -33,9 +35,13 @@ export interface LoadModelOptions {
   memoryLimitBytes?: number | null;
   /** Keeps packed weights between loads, if the pack supports it. */
   weightStore?: WeightStore | null;
+  /** Layers on the GPU, for kernels of two sides; default: all layers are on one. */
+  split?: ChosenSplitParts | null;
   /** Called after each matrix is loaded. */
   onProgress?: ((progress: LoadProgress) => void) | null;
 }
+
+type ChosenSplitParts = Pick<ChosenSplit, 'split' | 'report'>;
 
 export interface LoadProgress {
   readonly loadedBytes: number;
@@ -48,7 +54,7 @@ export async function loadModel(
   factory: KernelPackFactory,
   options: LoadModelOptions,
 ): Promise<LoadedModel> {
-  const { limits, numThreads, maxContextTokens, memoryLimitBytes, weightStore, onProgress } = resolveOptions<
+  const { limits, numThreads, maxContextTokens, memoryLimitBytes, weightStore, split, onProgress } = resolveOptions<
     Required<LoadModelOptions>
   >('loadModel', options, {
     limits: instanceOption('an object of step limits', (value): value is ModelLimits => typeof value === 'object'),
@@ -58,11 +64,14 @@ export async function loadModel(
     weightStore: optional(
       instanceOption('a weight store', (value): value is WeightStore => typeof value === 'object' && value !== null),
     ),
+    split: optional(
+      instanceOption('a split', (value): value is ChosenSplitParts => typeof value === 'object' && value !== null),
+    ),
     onProgress: optional(
       instanceOption('a function', (value): value is (progress: LoadProgress) => void => typeof value === 'function'),
     ),
   });
-  const plan = planModel(gguf, factory, limits, maxContextTokens ?? undefined);
+  const plan = planModel(gguf, factory, limits, maxContextTokens ?? undefined, split?.split ?? null);
   checkMemory(plan, factory, memoryLimitBytes ?? Infinity);
   const { totalBytes: arenaBytes, maxCols } = plan;
   const maxTokens = Math.max(limits.maxBatchTokens, limits.maxLogitRows);
@@ -72,7 +81,11 @@ export async function loadModel(
     throw error;
   });
   try {
-    return fillPack(gguf, pack, plan, limits, { store: weightStore, onProgress: onProgress ?? (() => {}) });
+    return fillPack(gguf, pack, plan, limits, {
+      store: weightStore,
+      split,
+      onProgress: onProgress ?? (() => {}),
+    });
   } catch (error) {
     await pack.dispose();
     throw error;
@@ -84,7 +97,15 @@ function fillPack(
   pack: KernelPack,
   plan: ModelPlan,
   limits: ModelLimits,
-  { store, onProgress }: { store: WeightStore | null; onProgress: (progress: LoadProgress) => void },
+  {
+    store,
+    split,
+    onProgress,
+  }: {
+    store: WeightStore | null;
+    split: ChosenSplitParts | null;
+    onProgress: (progress: LoadProgress) => void;
+  },
 ): LoadedModel {
   const { shape, decoder, maxContextTokens } = plan;
   const { arena } = pack;
@@ -105,13 +126,17 @@ function fillPack(
   const weightBytes = arena.usedBytes - start;
   if (range !== null && !isRestored) store!.save(range);
   const kv: KvMemory = {
-    base: arena.allocate(plan.kvBytes, 'KV pages'),
+    base: allocateOn(pack, 'cpu', plan.kvBytes, 'KV pages'),
     pageBytes: plan.kvPageBytes,
     numPages: limits.numPages,
   };
-  const states = placeStates(arena, decoder, plan, limits);
+  const gpu =
+    plan.gpuPages === null
+      ? null
+      : { ...plan.gpuPages, base: allocateOn(pack, 'gpu', plan.gpuKvBytes, 'KV pages on the GPU') };
+  const states = placeStates(pack, decoder, plan, limits);
   const { kvPrecision: precision, packedPrecision } = plan;
-  const { groups, layers: kvLayers } = placeKvLayers(shape, kv, { precision, packedPrecision });
+  const { groups, layers: kvLayers } = placeKvLayers(shape, kv, { precision, packedPrecision, gpu });
   const packed =
     packedPrecision === null
       ? null
@@ -123,8 +148,9 @@ function fillPack(
   const buffers = allocateActivations(arena, plan.activations);
   const usedBytes = arena.usedBytes - start;
   assert(usedBytes === plan.totalBytes, `planned ${plan.totalBytes} bytes, took ${usedBytes}`);
-  const kvBytes = plan.kvBytes + plan.statesBytes;
-  const activationBytes = usedBytes - weightBytes - kvBytes;
+  // Untouched memory costs nothing: the processor's pages have no bytes for the layers on the GPU.
+  const kvBytes = Math.max(plan.kvBytes, plan.gpuKvBytes) + plan.statesBytes;
+  const { activationBytes } = plan;
   const bounds: StepBounds = {
     limits,
     vocabSize: shape.vocabSize,
@@ -152,13 +178,14 @@ function fillPack(
       ropes: decoder.ropes,
       pack,
       memory: kv,
+      gpu,
       groups,
       packed,
       moves: buffers.packMoves,
     }),
     limits,
     states: states === null ? null : { ...states, bytesOf: (index) => stateBytesAt(arena, states, index) },
-    memory: { weightBytes, kvBytes, activationBytes },
+    memory: { weightBytes, kvBytes, activationBytes, ...(split === null ? {} : { split: split.report }) },
     async forward(batch) {
       checkBatch(batch, bounds);
       checkAdapters(batch, adapters);
@@ -241,9 +268,13 @@ function checkOperations(forward: (step: DecoderStep) => void, step: DecoderStep
   forward({ ...step, pack: dry });
 }
 
-function placeStates(arena: Arena, decoder: Decoder, plan: ModelPlan, limits: ModelLimits): StateRegion | null {
+function allocateOn(pack: KernelPack, side: 'gpu' | 'cpu', sizeBytes: number, what: string): Offset {
+  return pack.allocateOn?.(side, sizeBytes, what) ?? pack.arena.allocate(sizeBytes, what);
+}
+
+function placeStates(pack: KernelPack, decoder: Decoder, plan: ModelPlan, limits: ModelLimits): StateRegion | null {
   if (plan.statesBytes === 0) return null;
-  const base = arena.allocate(plan.statesBytes, 'states of sequences');
+  const base = allocateOn(pack, 'cpu', plan.statesBytes, 'states of sequences');
   return { base, stateBytes: alignArena(decoder.stateBytes!), numStates: limits.numStates! };
 }
 

@@ -10,6 +10,7 @@ import {
 import { type ActivationPlan, planActivations } from './activations.ts';
 import type { Architecture, Decoder } from './architecture.ts';
 import { kvHeadsOf, kvPageBytes, MAX_PACKED_REGION_BYTES, numPagesWithin } from './kv-layout.ts';
+import { type GpuPages, gpuPageBytes, type LayerSplit, planGpuPages } from './layer-split.ts';
 import { findArchitecture } from './registry.ts';
 import { readShape } from './shape.ts';
 import type { DecoderShape, ModelLimits } from './types.ts';
@@ -22,6 +23,9 @@ export interface ModelPlan {
   readonly shape: DecoderShape;
   readonly weightBytes: number;
   readonly kvBytes: number;
+  /** Pages of the layers on the GPU of a split model; null: it is not split, or has no such layers. */
+  readonly gpuPages: GpuPages | null;
+  readonly gpuKvBytes: number;
   /** Of all states of sequences. */
   readonly statesBytes: number;
   readonly activationBytes: number;
@@ -47,6 +51,7 @@ export function planModel(
   factory: KernelPackFactory,
   limits: ModelLimits,
   maxContextTokens?: number,
+  split: LayerSplit | null = null,
 ): ModelPlan {
   checkLimits(limits);
   const architecture = findArchitecture(gguf.metadata.string('general.architecture'));
@@ -68,13 +73,17 @@ export function planModel(
   const { arenaBytes: weightBytes, fileBytes, maxCols, weights } = sink.bill();
   const activations = planActivations(shape, limits, longest, decoder);
   const statesBytes = planStates(decoder, limits);
+  const gpuPages = split === null ? null : planGpuPages(split, shape, { precision: kvPrecision, packedPrecision });
+  const gpuKvBytes = gpuPages === null ? 0 : alignArena(gpuPageBytes(gpuPages, kvBytes));
   return {
     shape,
     weightBytes,
     kvBytes,
     activationBytes: activations.sizeBytes,
     statesBytes,
-    totalBytes: weightBytes + kvBytes + statesBytes + activations.sizeBytes,
+    gpuPages,
+    gpuKvBytes,
+    totalBytes: weightBytes + kvBytes + gpuKvBytes + statesBytes + activations.sizeBytes,
     fileBytes,
     maxContextTokens: longest,
     maxCols,

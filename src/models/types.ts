@@ -1,6 +1,7 @@
 import type { TopLogits } from '../core/top-logits.ts';
 import type { FloatKvPrecision, KernelPack, Offset, PackedKvPrecision } from '../kernels/contract.ts';
 import type { GgufFile } from '../gguf/types.ts';
+import type { LayerSplitReport } from './layer-split.ts';
 
 /** The dimensions of a decoder, from GGUF metadata. */
 export interface DecoderShape {
@@ -165,6 +166,8 @@ export interface LoadedModel {
     /** KV pages and states. */
     readonly kvBytes: number;
     readonly activationBytes: number;
+    /** The layers and bytes of each side; only if a GPU was chosen. */
+    readonly split?: LayerSplitReport;
   };
   /**
    * Runs one step and returns f32[logitRows.length × vocabSize]; the view is valid until the next call. Throws before

@@ -19,7 +19,7 @@ export function createBillingSink(factory: KernelPackFactory): WeightSink & { bi
   const weights: PlacedWeight[] = [];
   return {
     matrix({ name, type, numRows, numCols }) {
-      const sizeBytes = factory.matrixBytes(type, numRows, numCols);
+      const sizeBytes = factory.matrixBytes(type, numRows, numCols, name);
       weights.push({ name, type, numRows, numCols, offset: arenaBytes, sizeBytes });
       arenaBytes += alignArena(sizeBytes);
       fileBytes += numRows * rowBytes(type, numCols);

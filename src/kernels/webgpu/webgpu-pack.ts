@@ -40,8 +40,10 @@ const FIRST_DISPATCHES = 24;
 export const WEBGPU_SIZES = { name: 'webgpu', maxArenaBytes: MAX_ARENA, matrixBytes } as const;
 
 /** Kernels in WGSL on a GPU. `open` creates a device for each pack, because a lost device ends only its own pack. */
-export function createWebGpuPackFactory(open: () => Promise<OpenGpu>): KernelPackFactory {
-  return { ...WEBGPU_SIZES, create: async (options) => createWebGpuPack(await open(), options) };
+export function createWebGpuPackFactory(open: () => Promise<OpenGpu>, maxDataBytes = Infinity): KernelPackFactory {
+  // WebGPU does not tell how much memory a device has.
+  const device = { missing: UNSUPPORTED, maxDataBytes, memoryBytes: null };
+  return { ...WEBGPU_SIZES, device, create: async (options) => createWebGpuPack(await open(), options) };
 }
 
 /** Operations of models that this pack does not run; loading one fails with its name. */
