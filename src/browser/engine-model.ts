@@ -32,8 +32,9 @@ export async function openBrowserModel(spec: ModelSpec, options: BrowserModelOpt
   const openFile = async (name: string): Promise<GgufFile> =>
     openGguf(createBlobSource(await openStoredFile(name), name));
   const factory = await createKernelFactory(spec.kernels);
+  const cpuFactory = factory.device === undefined ? null : await createKernelFactory('wasm');
   const load = (wanted: ModelSpec, file: GgufFile, progress: LoadProgress): Promise<PlannedModel> =>
-    loadPlanned(wanted, file, { factory, weightStore: null, onProgress: progress });
+    loadPlanned(wanted, file, { factory, cpuFactory, weightStore: null, onProgress: progress });
   const gguf = await openFile(spec.path);
   // First: a tab that may not have it is told before gigabytes are read.
   const modelHash = spec.spill === null ? '' : await readModelHash(spec.path);

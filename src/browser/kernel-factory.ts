@@ -5,7 +5,7 @@ import { createReferencePackFactory } from '../kernels/reference/reference-pack.
 import { findKernelFault } from '../kernels/self-check.ts';
 import { createWasmPackFactory } from '../kernels/wasm/wasm-pack.ts';
 import type { Gpu } from '../kernels/webgpu/gpu.ts';
-import { openGpu } from '../kernels/webgpu/open-gpu.ts';
+import { largestBuffer, openGpu, requestAdapter } from '../kernels/webgpu/open-gpu.ts';
 import { createWebGpuPackFactory } from '../kernels/webgpu/webgpu-pack.ts';
 import { createBrowserWasmPlatform } from '../platform/browser/kernels/wasm-platform.ts';
 
@@ -16,7 +16,7 @@ async function createWebGpu(): Promise<KernelPackFactory> {
   const { gpu } = navigator as { readonly gpu?: Gpu };
   if (gpu === undefined)
     throw new RuvLLMError('unsupported', 'this browser has no WebGPU; kernels "wasm" work without');
-  const factory = createWebGpuPackFactory(() => openGpu(gpu));
+  const factory = createWebGpuPackFactory(() => openGpu(gpu), largestBuffer(await requestAdapter(gpu)));
   const fault = await findKernelFault(factory, createReferencePackFactory(), 1);
   if (fault === null) return factory;
   throw new RuvLLMError('kernel_failed', `webgpu kernels refused: computes wrong: ${fault}`);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { BUILT_IN_KERNELS } from '../kernels/kernel-choice.ts';
 import { type ModelConfig, resolveModelConfig } from '../runtime/model-config.ts';
 import { collectOptions, defineFlags, type Flag, type FlagValues, withFlagNames, withVariables } from './flags.ts';
-import { readKernels } from './values.ts';
+import { readGpuLayers, readKernels } from './values.ts';
 import { conflictError, requiresError, usageError } from './usage-error.ts';
 
 /** Options for loading a model. */
@@ -11,6 +11,12 @@ export const LOAD_FLAGS: readonly Flag[] = withVariables(
     '--context <n> maxContext': 'context length: maximum tokens of prompt and answer (RUVLLM_CONTEXT)',
     '--threads <n> numThreads': 'number of compute threads (RUVLLM_THREADS)',
     [`--kernels <${BUILT_IN_KERNELS.join('|')}|pack:NAME> kernels`]: ['kernels to use (RUVLLM_KERNELS)', readKernels],
+    '--gpu-layers <n|auto> gpuLayers': [
+      'layers on the GPU with --kernels webgpu, the last of the model; default auto: as many as fit (RUVLLM_GPU_LAYERS)',
+      readGpuLayers,
+    ],
+    '--gpu-memory <size> gpuMemoryBytes':
+      'maximum memory on the GPU with --kernels webgpu, such as 6GiB; default no limit (RUVLLM_GPU_MEMORY)',
     '--memory-budget <size> memoryBudgetBytes':
       'memory budget of the KV cache, such as 512MiB or 2G (RUVLLM_MEMORY_BUDGET)',
     '--kv-packing <auto|off|q8|q4> kvPacking': 'quantization of older KV pages, to save memory (RUVLLM_KV_PACKING)',

@@ -24,12 +24,33 @@ const SAMPLING_REASONS = {
   'low precision': 'low, because of the few bits per weight',
 } as const;
 
+/** The layers and bytes of each side; null: no kernels of a GPU were chosen. */
+export function describeSplit({ split }: Pick<ModelInfo['memory'], 'split'>): string | null {
+  if (split === undefined) return null;
+  const { numLayers, numGpuLayers, gpu, cpu } = split;
+  const bytesOf = ({ weightBytes, kvBytes }: typeof gpu): string =>
+    `weights ${formatBytes(weightBytes)}, KV pages ${formatBytes(kvBytes)}`;
+  if (cpu.weightBytes === 0) return `all ${numLayers} layers on the GPU (${bytesOf(gpu)})`;
+  if (numGpuLayers === 0) return `no layers on the GPU, ${numLayers} on the processor (${bytesOf(cpu)})`;
+  const numCpuLayers = numLayers - numGpuLayers;
+  const remaining = numCpuLayers === 0 ? 'the rest' : String(numCpuLayers);
+  return `${numGpuLayers} of ${numLayers} layers on the GPU (${bytesOf(gpu)}), ${remaining} on the processor (${bytesOf(cpu)})`;
+}
+
+/** The same as a row of details, before the model is loaded. */
+export function splitRows(memory: ModelInfo['memory'] | null): [string, string][] {
+  const split = memory === null ? null : describeSplit(memory);
+  return split === null ? [] : [['layers', split]];
+}
+
 /** One line about a loaded model. */
 export function describeModel(info: ModelInfo): string {
+  const split = describeSplit(info.memory);
   return [
     `${info.displayName}: ${info.architecture}, ${formatCount(info.numParameters)} parameters`,
     `context ${info.maxContext} of ${info.contextLength}`,
     `${info.kernels} kernels on ${info.numThreads} ${info.numThreads === 1 ? 'thread' : 'threads'}`,
+    ...(split === null ? [] : [split]),
     `temperature ${info.sampling.temperature}${info.sampling.source === 'default' ? '' : ` (${SAMPLING_REASONS[info.sampling.source]})`}`,
     `${formatBytes(info.memory.totalBytes)} memory, loaded in ${Math.round(info.loadMs)} ms`,
   ].join(' · ');

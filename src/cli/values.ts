@@ -74,6 +74,15 @@ export function readList(text: string, name: string, read: ValueReader<unknown>)
   return items.map((item) => read(item, name));
 }
 
+/** Layers for the GPU: a number or `auto`; the library checks it. */
+export const readGpuLayers: ValueReader<number | 'auto'> = (text, name) => {
+  const value = NUMBER.test(text) ? Number(text) : Number.NaN;
+  if (text !== 'auto' && !Number.isSafeInteger(value)) {
+    throw usageError(`${name} must be auto or a number of layers, got ${JSON.stringify(text)}`, name);
+  }
+  return text === 'auto' ? text : value;
+};
+
 /** A choice of kernels; the library checks it. */
 export const readKernels: ValueReader<string> = (text, name) => readText(text, name);
 

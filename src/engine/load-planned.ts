@@ -2,7 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import type { GgufFile } from '../gguf/types.ts';
 import type { KernelPackFactory } from '../kernels/contract.ts';
-import { loadModel, planModel } from '../models/index.ts';
+import { chooseSplit, loadModel, planModel } from '../models/index.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { WeightStore } from '../models/weight-store.ts';
 import type { OpenedModel } from './open-engine.ts';
@@ -20,6 +20,8 @@ export type PlannedModel = Pick<OpenedModel, 'model' | 'kvPacking'>;
 
 export interface LoadPlannedOptions {
   readonly factory: KernelPackFactory;
+  /** Kernels of the processor for layers that are not on the device of `factory`; default: all layers are. */
+  readonly cpuFactory?: KernelPackFactory | null;
   /** Packed weights of earlier loads; null: none. */
   readonly weightStore: WeightStore | null;
   readonly onProgress: LoadProgress;
@@ -29,20 +31,28 @@ export interface LoadPlannedOptions {
 export async function loadPlanned(
   spec: ModelSpec,
   gguf: GgufFile,
-  { factory, weightStore, onProgress }: LoadPlannedOptions,
+  { factory, cpuFactory = null, weightStore, onProgress }: LoadPlannedOptions,
 ): Promise<PlannedModel> {
   const { kvPacking, numPages, leastPages, limitsOf } = planEngine(spec, gguf);
   const sizeOf = (pages: number): number => planModel(gguf, factory, limitsOf(pages), spec.maxContext).totalBytes;
   const firstPages = startPages({ numPages, leastPages }, sizeOf, factory.fastArenaBytes);
-  const load = (pages: number): Promise<LoadedModel> =>
-    loadModel(gguf, factory, {
-      limits: limitsOf(pages),
+  const load = async (pages: number): Promise<LoadedModel> => {
+    const limits = limitsOf(pages);
+    const { gpuLayers, gpuMemoryBytes, maxContext } = spec;
+    const chosen =
+      cpuFactory === null
+        ? { factory, split: null }
+        : chooseSplit(gguf, { gpu: factory, cpu: cpuFactory, gpuLayers, gpuMemoryBytes }, limits, maxContext);
+    return loadModel(gguf, chosen.factory, {
+      limits,
+      split: 'report' in chosen ? chosen : null,
       numThreads: spec.numThreads,
       maxContextTokens: spec.maxContext,
       memoryLimitBytes: spec.memoryLimitBytes,
       weightStore,
       onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
     });
+  };
   const model = await load(firstPages).catch((error: unknown) => {
     // Space for cached prefixes is given up first.
     const isTooMuch = error instanceof RuvLLMError && error.code === 'out_of_memory' && leastPages < firstPages;

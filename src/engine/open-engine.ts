@@ -30,6 +30,7 @@ const addMemory = (a: LoadedModel['memory'], b: LoadedModel['memory']): LoadedMo
   weightBytes: a.weightBytes + b.weightBytes,
   kvBytes: a.kvBytes + b.kvBytes,
   activationBytes: a.activationBytes + b.activationBytes,
+  ...(a.split === undefined ? {} : { split: a.split }),
 });
 
 /** The context that packing must not reduce; 0 if packing was requested explicitly without a context. */

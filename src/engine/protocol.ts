@@ -4,6 +4,7 @@ import type { FloatKvPrecision, PackedKvPrecision, KernelChoice } from '../kerne
 import type { BlockEvent } from '../kv-cache/block-log.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
 import type { Retention } from '../kv-cache/types.ts';
+import type { GpuLayers } from '../models/choose-split.ts';
 import type { DecoderShape, LoadedModel } from '../models/types.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import type { SamplingParams } from '../sampling/types.ts';
@@ -64,6 +65,10 @@ export type ServerMessage =
 export interface ModelSpec {
   readonly path: string;
   readonly kernels: KernelChoice;
+  /** Layers on the GPU, for `webgpu`; `auto`: as many as fit. */
+  readonly gpuLayers: GpuLayers;
+  /** Maximum bytes on the GPU; null: unknown. */
+  readonly gpuMemoryBytes: number | null;
   readonly numThreads: number;
   /** Maximum tokens of one sequence. */
   readonly maxContext: number;

@@ -44,10 +44,12 @@ export function createRecovery({ spec, open, warn, post }: RecoveryOptions): Rec
     async replace(engine, lost) {
       warn(`${lost.message}; the model is loaded again for the processor`);
       // Requests and aborts that arrive meanwhile still reach the lost engine.
-      const opened = await open({ ...spec, kernels: 'auto' }).catch((error: unknown) => {
-        warn(`the model could not be loaded again: ${reasonOf(error)}`);
-        return null;
-      });
+      const opened = await open({ ...spec, kernels: 'auto', gpuLayers: 'auto', gpuMemoryBytes: null }).catch(
+        (error: unknown) => {
+          warn(`the model could not be loaded again: ${reasonOf(error)}`);
+          return null;
+        },
+      );
       const { events, requests } = await engine.handOver();
       const next = opened?.engine ?? null;
       if (next !== null) loadAdapters(next);

@@ -218,7 +218,7 @@ describe('the number of layers', () => {
     const { factory, split, report } = choose(random({ architecture: 'qwen3moe' }), { gpuLayers: 'auto' });
     expect(factory.name).toBe('device wasm + wasm');
     expect(report.numGpuLayers).toBe(NUM_LAYERS);
-    expect([...split!.hostMatrices].filter((name) => !/_exps\.weight$/.test(name))).toEqual([]);
+    expect([...split!.hostMatrices].filter((name) => !name.endsWith('_exps.weight'))).toEqual([]);
     expect(split!.hostMatrices.size).toBe(3 * NUM_LAYERS);
   });
 });

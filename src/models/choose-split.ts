@@ -3,9 +3,9 @@ import type { GgufFile } from '../gguf/index.ts';
 import { alignArena, type KernelPackFactory } from '../kernels/contract.ts';
 import { createSplitPackFactory } from '../kernels/split/split-pack.ts';
 import { findMissingOperations } from './find-host-matrices.ts';
-import { gpuPageBytes, type LayerSplit, type LayerSplitReport, planGpuPages, sideOfWeight } from './layer-split.ts';
+import { gpuPageBytes, type LayerSplit, planGpuPages, sideOfWeight } from './layer-split.ts';
 import { type ModelPlan, planModel } from './plan-model.ts';
-import type { ModelLimits } from './types.ts';
+import type { LayerSplitReport, ModelLimits } from './types.ts';
 
 /** The layers for the GPU: their number, or as many as fit. */
 export type GpuLayers = number | 'auto';

@@ -9,20 +9,6 @@ export interface LayerSplit {
   readonly hostMatrices: ReadonlySet<string>;
 }
 
-/** The layers and bytes on each side, for people. */
-export interface LayerSplitReport {
-  readonly numLayers: number;
-  readonly numGpuLayers: number;
-  readonly gpu: SideBytes;
-  readonly cpu: SideBytes;
-}
-
-export interface SideBytes {
-  readonly weightBytes: number;
-  /** KV pages and states. */
-  readonly kvBytes: number;
-}
-
 const LAYER_NAME = /^blk\.(\d+)\./;
 
 /**

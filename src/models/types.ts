@@ -1,7 +1,6 @@
 import type { TopLogits } from '../core/top-logits.ts';
 import type { FloatKvPrecision, KernelPack, Offset, PackedKvPrecision } from '../kernels/contract.ts';
 import type { GgufFile } from '../gguf/types.ts';
-import type { LayerSplitReport } from './layer-split.ts';
 
 /** The dimensions of a decoder, from GGUF metadata. */
 export interface DecoderShape {
@@ -243,3 +242,17 @@ export interface ModelFile {
 
 /** Adapters per row; the row lists of a step are sized for this number. */
 export const MAX_STACKED_ADAPTERS = 4;
+
+/** The layers and bytes on each side, for people. */
+export interface LayerSplitReport {
+  readonly numLayers: number;
+  readonly numGpuLayers: number;
+  readonly gpu: SideBytes;
+  readonly cpu: SideBytes;
+}
+
+export interface SideBytes {
+  readonly weightBytes: number;
+  /** KV pages and states. */
+  readonly kvBytes: number;
+}

@@ -11,6 +11,8 @@ test('defaults', () => {
     path: 'm.gguf',
     blockSalt: null,
     kernels: 'auto',
+    gpuLayers: 'auto',
+    gpuMemoryBytes: null,
     kvPrecision: 'f16',
     numThreads: 3,
     maxContext: 4096,
@@ -95,6 +97,23 @@ test('the fields of kvSpill are refused by their own names, and a key is never s
   }
 });
 
+test('layers and memory of a GPU are refused with other kernels, with the numbers', () => {
+  const wrong = { gpuLayers: 12, gpuMemoryBytes: 2 ** 30 } as const;
+  for (const kernels of ['auto', 'native', 'wasm', 'reference'] as const) {
+    for (const [option, value] of Object.entries(wrong)) {
+      expect(() => resolve({ kernels, [option]: value })).toThrow(
+        expect.objectContaining({
+          code: 'invalid_option',
+          message: `option "${option}" is ${value}; it requires the kernels webgpu, got ${kernels}`,
+          data: { option, value, kernels },
+        }),
+      );
+    }
+  }
+  expect(plan({ ...wrong, kernels: 'webgpu' }, 2048)).toMatchObject(wrong);
+  expect(plan({ gpuLayers: 'auto', kernels: 'webgpu' }, 2048)).toMatchObject({ gpuLayers: 'auto' });
+});
+
 test('devices that do not compute are refused, not ignored', () => {
   for (const device of ['metal', 'cuda'] as const) {
     expect(() => resolve({ device })).toThrow(expect.objectContaining({ code: 'unsupported' }));
@@ -106,6 +125,10 @@ test('unknown options and wrong values are refused by name', () => {
     { maxContxt: 5 },
     { numThreads: 0 },
     { kernels: 'fast' },
+    { gpuLayers: -1 },
+    { gpuLayers: 2.5 },
+    { gpuLayers: 'all' },
+    { gpuMemoryBytes: 0 },
     { device: 'tpu' },
     { onProgress: 5 },
     { signal: {} },

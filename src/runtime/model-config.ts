@@ -13,6 +13,7 @@ import {
 import type { ModelSpec, RepackCacheChoice, SpeculationChoice, SpillSpec } from '../engine/protocol.ts';
 import { isKernelChoice, KERNEL_CHOICES, type KernelChoice } from '../kernels/kernel-choice.ts';
 import type { FloatKvPrecision } from '../kernels/contract.ts';
+import type { GpuLayers } from '../models/choose-split.ts';
 import type { BlockEvent } from '../kv-cache/block-log.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
 import type { SamplingDefaults } from '../sampling/generate-params.ts';
@@ -21,6 +22,9 @@ import { DEFAULT_STEP_TIMEOUT_MS } from './engine-client.ts';
 import { nameOption } from './name-option.ts';
 import { type KvSpillConfig, kvSpillOption, type ResolvedKvSpill } from './kv-spill-option.ts';
 
+const isGpuLayers = (value: unknown): value is GpuLayers =>
+  value === 'auto' || (Number.isSafeInteger(value) && (value as number) >= 0);
+const GPU_LAYERS = instanceOption('auto, or a number of layers from 0', isGpuLayers);
 const KERNELS = instanceOption(KERNEL_CHOICES, isKernelChoice);
 
 /** Compute device; this version supports only `cpu`, the others fail with `unsupported`. */
@@ -59,6 +63,13 @@ export interface ModelConfig {
   numThreads?: number;
   /** Kernels. Default `auto`: the fastest on this machine. */
   kernels?: KernelChoice;
+  /**
+   * Layers whose weights and KV pages are on the GPU, the last ones of the model; the others are computed by the processor.
+   * Requires kernels `webgpu`. Default `auto`: as many as fit into `gpuMemoryBytes`.
+   */
+  gpuLayers?: number | 'auto';
+  /** Maximum bytes on the GPU. Requires kernels `webgpu`. Default: no limit, because WebGPU does not tell how much memory a GPU has. */
+  gpuMemoryBytes?: number;
   /** Maximum tokens per step. Default 512. */
   maxBatchTokens?: number;
   /** Maximum sequences in a batch; more wait in the queue. Default 8. */
@@ -130,6 +141,9 @@ export interface ResolvedModelConfig {
   readonly kvPrecision: FloatKvPrecision;
   readonly numThreads: number;
   readonly kernels: KernelChoice;
+  /** null: not set. */
+  readonly gpuLayers: GpuLayers | null;
+  readonly gpuMemoryBytes: number | null;
   readonly maxBatchTokens: number;
   readonly maxSequences: number;
   readonly maxWaiting: number;
@@ -186,6 +200,8 @@ export function resolveModelConfig(
     kvPrecision: choiceOption<FloatKvPrecision>('f16', ['f16', 'f32']),
     numThreads: integerOption(Math.min(numCpus, MAX_THREADS), 1, MAX_THREADS),
     kernels: (value, name) => (value === undefined ? 'auto' : KERNELS(value, name)),
+    gpuLayers: (value, name) => (value === undefined ? null : GPU_LAYERS(value, name)),
+    gpuMemoryBytes: optional(integerOption(0, 1, Number.MAX_SAFE_INTEGER)),
     maxBatchTokens: integerOption(512, 1, MAX_BATCH_TOKENS),
     maxSequences: integerOption(8, 1, MAX_SEQUENCES),
     maxWaiting: integerOption(1024, 1, MAX_REQUESTS),
@@ -210,6 +226,7 @@ export function resolveModelConfig(
     ),
     signal: optional(instanceOption('an AbortSignal', isAbortSignal)),
   });
+  checkGpuOptions(resolved);
   if (resolved.device !== 'cpu') {
     throw new RuvLLMError(
       'unsupported',
@@ -217,6 +234,19 @@ export function resolveModelConfig(
     );
   }
   return resolved;
+}
+
+/** Without a GPU, a number of layers is probably a mistake. */
+function checkGpuOptions(config: ResolvedModelConfig): void {
+  for (const option of ['gpuLayers', 'gpuMemoryBytes'] as const) {
+    const value = config[option];
+    if (value === null || config.kernels === 'webgpu') continue;
+    throw new RuvLLMError(
+      'invalid_option',
+      `option "${option}" is ${value}; it requires the kernels webgpu, got ${config.kernels}`,
+      { data: { option, value, kernels: config.kernels } },
+    );
+  }
 }
 
 /** The engine's part of a config, with the context length of the file. */
@@ -228,6 +258,8 @@ export function planSpec(
   return {
     path: file.path,
     kernels: config.kernels,
+    gpuLayers: config.gpuLayers ?? 'auto',
+    gpuMemoryBytes: config.gpuMemoryBytes,
     numThreads: config.numThreads,
     kvPrecision: config.kvPrecision,
     maxContext: planContext(config, file.contextLength),

@@ -4,6 +4,7 @@ import type { ModelReport } from '../engine/protocol.ts';
 import { type Pooling } from '../engine/pooling.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
 import type { SamplingDefaults } from '../sampling/generate-params.ts';
+import type { LayerSplitReport } from '../models/types.ts';
 import { type ModelSampling, readSampling } from './default-sampling.ts';
 import { type ModelSize, modelSizeOf } from './model-size.ts';
 
@@ -44,6 +45,8 @@ export interface ModelInfo {
     readonly kvBytes: number;
     readonly activationBytes: number;
     readonly totalBytes: number;
+    /** The layers and bytes of each side; only if kernels of a GPU were chosen. */
+    readonly split?: LayerSplitReport;
   };
   /** The packing of older KV pages and the reason; precision null: not packed. */
   readonly kvPacking: ModelReport['kvPacking'];

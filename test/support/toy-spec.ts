@@ -5,6 +5,8 @@ import type { LoadedModel } from '../../src/models/types.ts';
 export const TOY_SPEC: ModelSpec = {
   path: 'toy',
   kernels: 'reference',
+  gpuLayers: 'auto',
+  gpuMemoryBytes: null,
   numThreads: 1,
   maxContext: 512,
   isContextGiven: true,

@@ -21,6 +21,7 @@ import { type EmbedderChoice, readEmbedderChoice } from '../memory/embedder-flag
 import { openHub } from '../open-hub.ts';
 import { listServers } from '../servers/server-registry.ts';
 import { SERVE_DEFAULTS } from './serve-flags.ts';
+import { splitRows } from '../summary.ts';
 
 /** Instruction sets that matter for kernel speed, by their Linux names. */
 const RELEVANT_FEATURES =
@@ -51,8 +52,8 @@ export const run: CommandRunner = async ({ io, output, version, config: settings
   const models = await hub.listModels();
   const freeBytes = await freeSpace(hub.cacheRoot);
   const defaultModel = await findDefault(hub, io.environment['RUVLLM_MODEL'] || null);
-  const defaultModelBytes =
-    defaultModel.path === null ? null : (estimateMemory(defaultModel.path, modelConfig)?.totalBytes ?? null);
+  const defaultMemory = defaultModel.path === null ? null : estimateMemory(defaultModel.path, modelConfig);
+  const defaultModelBytes = defaultMemory?.totalBytes ?? null;
   const inspection = defaultModel.path === null ? null : inspectModel(defaultModel.path, modelConfig);
   const cache = { root: hub.cacheRoot, freeBytes, models };
   const memoryEmbedder = await describeEmbedder(hub, readEmbedderChoice({ values: {}, io }));
@@ -93,6 +94,7 @@ export const run: CommandRunner = async ({ io, output, version, config: settings
     repacked: repackCache,
     defaultModel,
     defaultModelBytes,
+    ...(defaultMemory?.split === undefined ? {} : { defaultModelSplit: defaultMemory.split }),
     memoryEmbedder,
     config: { path: settings.file?.path ?? null, error: settings.error?.message ?? null },
     servers,
@@ -114,6 +116,7 @@ export const run: CommandRunner = async ({ io, output, version, config: settings
     ['models', models.length === 0 ? 'none yet' : models.map(({ reference }) => reference).join(', ')],
     ['default', defaultModel.summary],
     ...(defaultModelBytes === null ? [] : [['requires', formatBytes(defaultModelBytes)] as [string, string]]),
+    ...splitRows(defaultMemory),
     ['memory embedder', memoryEmbedder],
     ['architectures', [...architectures.keys()].join(', ')],
     ['settings', settings.file?.path ?? 'no file; ruvllm config path shows possible locations'],

@@ -6,6 +6,7 @@ import { formatBytes, formatCount } from '../format.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { openHub } from '../open-hub.ts';
 import { readSavedDefaults } from '../saved-model.ts';
+import { splitRows } from '../summary.ts';
 
 /** Shows the metadata of a model, whether it loads, its memory and its saved defaults, without loading it. */
 export const run: CommandRunner = async ({ io, output, args, config }) => {
@@ -35,6 +36,7 @@ export const run: CommandRunner = async ({ io, output, args, config }) => {
     ['loads', inspection.problems.length === 0 ? 'yes' : 'no'],
     ...inspection.problems.map((problem): [string, string] => ['problem', problem]),
     ['memory', memory === null ? 'unknown' : describeMemory(memory)],
+    ...splitRows(memory),
     ...describeCosts(inspection),
     ['sha256', details.sha256 ?? 'unknown until the whole file is read'],
     ['path', details.path],

@@ -6,6 +6,7 @@ import {
   MAX_SECONDS,
   readBias,
   readDuration,
+  readGpuLayers,
   readInteger,
   readKernels,
   readNumber,
@@ -82,6 +83,14 @@ const BY_READER: ReadonlyMap<ValueReader<unknown>, ValueKind> = new Map<ValueRea
   ],
   [readBias, textKind('a string such as "15=-1.5"', /^\d{1,10}=[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/)],
   [readKernels, textKind(KERNEL_CHOICES, KERNEL_CHOICE)],
+  [
+    readGpuLayers,
+    kind(
+      { anyOf: [{ const: 'auto' }, { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }] },
+      'auto or a number of layers',
+      (value) => value === 'auto' || (isSafeInteger(value) && value >= 0),
+    ),
+  ],
   [readDuration, textKind('a duration such as "12h" or "7d"', DURATION)],
 ]);
 

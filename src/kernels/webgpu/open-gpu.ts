@@ -31,6 +31,9 @@ export async function requestAdapter(gpu: Gpu): Promise<GpuAdapter> {
   return adapter;
 }
 
+/** Most bytes of one buffer, which holds everything but matrices. */
+export const largestBuffer = ({ limits }: GpuAdapter): number => Math.min(...LIMITS.map((name) => limits[name]!));
+
 export async function openGpu(gpu: Gpu): Promise<OpenGpu> {
   const adapter = await requestAdapter(gpu);
   const { subgroupMinSize, subgroupMaxSize } = adapter.info;

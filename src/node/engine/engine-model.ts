@@ -41,7 +41,7 @@ export async function openEngineModel(
   try {
     const { model, kvPacking } = await load(spec, gguf, onProgress, warn);
     const loadDraft = async (draftSpec: ModelSpec, draft: GgufFile): Promise<LoadedModel> =>
-      (await load(draftSpec, draft, () => {}, warn)).model;
+      (await load(withDraftLayers(draftSpec), draft, () => {}, warn)).model;
     const draftModel = await openDraftModel(spec, gguf, {
       openFile: openModelFile,
       load: loadDraft,
@@ -62,6 +62,12 @@ export async function openEngineModel(
   }
 }
 
+/** The number of layers is that of the large model; memory that is limited for it has no part for drafts. */
+function withDraftLayers(spec: ModelSpec): ModelSpec {
+  const isFree = spec.gpuLayers === 'auto' && spec.gpuMemoryBytes === null;
+  return isFree ? spec : { ...spec, gpuLayers: 0, gpuMemoryBytes: null };
+}
+
 async function load(
   spec: ModelSpec,
   gguf: GgufFile,
@@ -70,11 +76,8 @@ async function load(
 ): Promise<PlannedModel> {
   const { numThreads, repackCache: choice } = spec;
   const weightStore = choice === 'off' ? null : createRepackCache(modelPartPaths(spec.path), { choice, numThreads });
-  const factory = await createKernelFactory(spec.kernels, {
-    numThreads,
-    types: matrixTypes(gguf),
-    matrices: listMatrices(gguf),
-    warn,
-  });
-  return loadPlanned(spec, gguf, { factory, weightStore, onProgress });
+  const options = { numThreads, types: matrixTypes(gguf), matrices: listMatrices(gguf), warn };
+  const factory = await createKernelFactory(spec.kernels, options);
+  const cpuFactory = factory.device === undefined ? null : await createKernelFactory('auto', options);
+  return loadPlanned(spec, gguf, { factory, cpuFactory, weightStore, onProgress });
 }

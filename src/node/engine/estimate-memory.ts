@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { planEngine } from '../../engine/plan-engine.ts';
 import { startPages } from '../../engine/start-pages.ts';
-import { planModel } from '../../models/index.ts';
+import { chooseSplit, planModel } from '../../models/index.ts';
 import { readShape } from '../../models/shape.ts';
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
 import { createSizingFactory } from '../../platform/node/kernels/kernel-factory.ts';
@@ -18,13 +18,25 @@ export function estimateMemory(path: string, config?: ModelConfig): ModelInfo['m
       const spec = planSpec(resolved, { path, contextLength: readShape(gguf).contextLength }, null);
       const { numPages, leastPages, limitsOf } = planEngine(spec, gguf);
       const factory = createSizingFactory(spec.kernels);
-      const plan = (pages: number) => planModel(gguf, factory, limitsOf(pages), spec.maxContext);
+      const choose = (pages: number) => {
+        const { gpuLayers, gpuMemoryBytes, maxContext } = spec;
+        if (factory.device === undefined) return { factory, split: null };
+        const wish = { gpu: factory, cpu: createSizingFactory('auto'), gpuLayers, gpuMemoryBytes };
+        return chooseSplit(gguf, wish, limitsOf(pages), maxContext);
+      };
+      const plan = (pages: number) => {
+        const chosen = choose(pages);
+        const model = planModel(gguf, chosen.factory, limitsOf(pages), spec.maxContext, chosen.split);
+        return { ...model, ...('report' in chosen ? { report: chosen.report } : {}) };
+      };
       const most = plan(
         startPages({ numPages, leastPages }, (pages) => plan(pages).totalBytes, factory.fastArenaBytes),
       );
       const isTooMuch = most.totalBytes > Math.min(factory.maxArenaBytes, spec.memoryLimitBytes ?? Infinity);
-      const { weightBytes, kvBytes, statesBytes, activationBytes, totalBytes } = isTooMuch ? plan(leastPages) : most;
-      return { weightBytes, kvBytes: kvBytes + statesBytes, activationBytes, totalBytes };
+      const { weightBytes, statesBytes, activationBytes, report, ...sizes } = isTooMuch ? plan(leastPages) : most;
+      const kvBytes = Math.max(sizes.kvBytes, sizes.gpuKvBytes) + statesBytes;
+      const totalBytes = weightBytes + kvBytes + activationBytes;
+      return { weightBytes, kvBytes, activationBytes, totalBytes, ...(report === undefined ? {} : { split: report }) };
     } finally {
       gguf.source.close();
     }

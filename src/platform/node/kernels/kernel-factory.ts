@@ -6,7 +6,7 @@ import type { SpeedShape } from '../../../kernels/measure-kernels.ts';
 import { createNativePackFactory } from '../../../kernels/native/native-pack.ts';
 import { createReferencePackFactory } from '../../../kernels/reference/reference-pack.ts';
 import { findKernelFault } from '../../../kernels/self-check.ts';
-import { openGpu } from '../../../kernels/webgpu/open-gpu.ts';
+import { largestBuffer, openGpu, requestAdapter } from '../../../kernels/webgpu/open-gpu.ts';
 import { createWebGpuPackFactory } from '../../../kernels/webgpu/webgpu-pack.ts';
 import { createWasmPackFactory } from '../../../kernels/wasm/wasm-pack.ts';
 import { chooseNative, type NativeCheck, type NativeChoice, type NativeRefusal } from './choose-native.ts';
@@ -68,7 +68,7 @@ const FACTORIES: Readonly<Record<BuiltInKernels, (options: KernelFactoryOptions)
   },
   async webgpu({ types }) {
     const gpu = await nodeGpu();
-    const factory = createWebGpuPackFactory(() => openGpu(gpu));
+    const factory = createWebGpuPackFactory(() => openGpu(gpu), largestBuffer(await requestAdapter(gpu)));
     const fault = await findKernelFault(factory, createReferencePackFactory(), 1, types);
     if (fault === null) return factory;
     throw new RuvLLMError('kernel_failed', `webgpu kernels refused: computes wrong: ${fault}`);
