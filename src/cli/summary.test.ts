@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { GenerateSummary } from '../runtime/generation-types.ts';
-import { describeAnswer } from './summary.ts';
+import { describeAnswer, describeSplit } from './summary.ts';
 
 const answer = (promptTokens: number, finishReason: GenerateSummary['finishReason']): GenerateSummary => ({
   finishReason,
@@ -36,4 +36,34 @@ test('shows the cached tokens of a prompt', () => {
   expect(describeAnswer(uncached, 64)).toContain('prompt 54 tokens, 100 tokens/s');
   const usage = { ...uncached.usage, cachedTokens: 50 };
   expect(describeAnswer({ ...uncached, usage }, 64)).toContain('prompt 54 tokens (50 cached), 100 tokens/s');
+});
+
+const side = (mebibytes: number) => ({ weightBytes: mebibytes * 2 ** 20, kvBytes: 2 ** 20 });
+
+test('names the layers and bytes of each side', () => {
+  const cases = [
+    [5, side(3), { weightBytes: 0, kvBytes: 0 }, 'all 5 layers on the GPU (weights 3.0 MiB, KV pages 1.0 MiB)'],
+    [
+      0,
+      { weightBytes: 0, kvBytes: 0 },
+      side(4),
+      'no layers on the GPU, 5 on the processor (weights 4.0 MiB, KV pages 1.0 MiB)',
+    ],
+    [
+      2,
+      side(3),
+      side(4),
+      '2 of 5 layers on the GPU (weights 3.0 MiB, KV pages 1.0 MiB), 3 on the processor (weights 4.0 MiB, KV pages 1.0 MiB)',
+    ],
+    [
+      5,
+      side(3),
+      side(4),
+      '5 of 5 layers on the GPU (weights 3.0 MiB, KV pages 1.0 MiB), the rest on the processor (weights 4.0 MiB, KV pages 1.0 MiB)',
+    ],
+  ] as const;
+  for (const [numGpuLayers, gpu, cpu, expected] of cases) {
+    expect(describeSplit({ split: { numLayers: 5, numGpuLayers, gpu, cpu } })).toBe(expected);
+  }
+  expect(describeSplit({})).toBeNull();
 });

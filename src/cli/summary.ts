@@ -40,7 +40,7 @@ export function describeSplit({ split }: Pick<ModelInfo['memory'], 'split'>): st
 /** The same as a row of details, before the model is loaded. */
 export function splitRows(memory: ModelInfo['memory'] | null): [string, string][] {
   const split = memory === null ? null : describeSplit(memory);
-  return split === null ? [] : [['layers', split]];
+  return split === null ? [] : [['GPU layers', split]];
 }
 
 /** One line about a loaded model. */

@@ -1,10 +1,14 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { createRandom } from '../../core/random.ts';
 import { campaign } from '../../../test/support/campaign.ts';
+import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import { nodeGpu } from '../../platform/node/kernels/webgpu-platform.ts';
 import { describeKernelPack } from '../pack.contract.ts';
 import { createReferencePackFactory } from '../reference/reference-pack.ts';
 import { findKernelFault } from '../self-check.ts';
+import { createSplitPackFactory } from '../split/split-pack.ts';
+import { createWasmPackFactory } from '../wasm/wasm-pack.ts';
 import { describeReplay } from './replay.contract.ts';
 import { openGpu, requestAdapter } from './open-gpu.ts';
 import { createWebGpuPackFactory } from './webgpu-pack.ts';
@@ -31,6 +35,16 @@ if (reason === null) {
     'computes products of %s, attention and norms like the reference',
     async (type) => expect(await findKernelFault(factory, createReferencePackFactory(), 1, [type])).toBe(null),
   );
+  test('computes the same beside kernels of the processor, with sides by lot', async () => {
+    const random = createRandom(5);
+    const draw = () => (random.next() < 0.5 ? 'gpu' : 'cpu');
+    const cpu = createWasmPackFactory(createNodeWasmPlatform(['simd128']));
+    const sideOfOperation = (_: string, pages: number | null) => (pages === null ? draw() : 'gpu');
+    const split = createSplitPackFactory({ gpu: factory, cpu, sideOfMatrix: draw, sideOfOperation });
+    for (let round = 0; round < 4; round++) {
+      expect(await findKernelFault(split, createReferencePackFactory(), 1, ['Q4_0', 'Q6_K'])).toBe(null);
+    }
+  });
   describeReplay('webgpu', () => factory);
   test('refuses operations of other models by name', async () => {
     const pack = await factory.create({ arenaBytes: 4096, numThreads: 1, maxTokens: 1, maxCols: 32 });
