@@ -49,6 +49,12 @@ interface Access {
   pages: Offset | null;
 }
 
+interface WaitingJob {
+  readonly job: Job;
+  /** Decided once: results that arrive meanwhile do not change it. */
+  side: Side | null;
+}
+
 /** An operation's ranges depend on numbers that only the GPU has. */
 class MissingContents {
   readonly ranges: readonly ArenaRange[];
@@ -71,7 +77,7 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
     },
   });
   /** Operations that wait for results of the GPU, in their order. */
-  const queue: Job[] = [];
+  const queue: WaitingJob[] = [];
   /** What unfinished operations of each side read and write. */
   const touched: Record<Side, ArenaRange[]> = { gpu: [], cpu: [] };
   let lastSide: Side = 'cpu';
@@ -185,15 +191,16 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
   }
 
   /** Runs a job if its inputs are or can be where it runs; otherwise returns the results that the GPU must bring first. */
-  function tryRun(job: Job): readonly ArenaRange[] | null {
+  function tryRun(waiting: WaitingJob): readonly ArenaRange[] | null {
+    const { job } = waiting;
     let access: Access;
     try {
       access = collect(job);
     } catch (missing) {
       if (!(missing instanceof MissingContents)) throw missing;
-      return bring(missing.ranges) ? tryRun(job) : missing.ranges;
+      return bring(missing.ranges) ? tryRun(waiting) : missing.ranges;
     }
-    const side = sideOf(job.name, access);
+    const side = (waiting.side ??= sideOf(job.name, access));
     const inputs = access.reads.flatMap((range) => newest.onlyOn(otherSide(side), range));
     if (side === 'cpu') {
       if (!bring(inputs)) return inputs;
@@ -239,7 +246,7 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
   return {
     arena,
     add(job) {
-      queue.push(job);
+      queue.push({ job, side: null });
       if (queue.length === 1) drain();
     },
     async sync(reads) {

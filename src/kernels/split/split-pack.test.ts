@@ -1,10 +1,10 @@
-import { afterAll, describe } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { createRandom } from '../../core/random.ts';
 import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import type { KernelPackFactory } from '../contract.ts';
 import { describeKernelPack } from '../pack.contract.ts';
 import { describeExperts } from '../pack-experts.contract.ts';
-import { disposeSharedPack } from '../pack-fixture.contract.ts';
+import { disposeSharedPack, type PackFixture, withPack } from '../pack-fixture.contract.ts';
 import { describePrograms } from '../pack-programs.contract.ts';
 import { createWasmPackFactory } from '../wasm/wasm-pack.ts';
 import { createFakeDeviceFactory } from './fake-device.contract.ts';
@@ -55,3 +55,71 @@ for (const side of SIDES) {
     describePrograms(() => factory);
   });
 }
+
+describe('changes of the side', () => {
+  /** Runs `body` with a pack whose operations run on these sides, one after the other. */
+  async function withSides(sides: readonly Side[], body: (fixture: PackFixture) => Promise<void>): Promise<void> {
+    const left = [...sides];
+    const sideOfOperation = (): Side => left.shift()!;
+    const factory = createSplitPackFactory({ gpu: device, cpu: wasm, sideOfMatrix: () => 'cpu', sideOfOperation });
+    await withPack(factory, body, { arenaBytes: 2 ** 16, numThreads: 1 });
+    expect(left).toEqual([]);
+  }
+  const values = (value: number): Float32Array => new Float32Array(8).fill(value);
+
+  test('an operation of the processor waits for its input from the device', () =>
+    withSides(['gpu', 'cpu', 'gpu'], async ({ pack, put, output }) => {
+      const [x, twice, four, eight] = [put(values(1)), output(8), output(8), output(8)];
+      pack.add({ x, y: x, out: twice.offset, count: 8 });
+      pack.add({ x: twice.offset, y: twice.offset, out: four.offset, count: 8 });
+      pack.add({ x: four.offset, y: four.offset, out: eight.offset, count: 8 });
+      expect([await twice.read(), await four.read(), await eight.read()]).toEqual([2, 4, 8].map(values));
+    }));
+
+  test('an operation of the device reads its input as it was when it was recorded', () =>
+    withSides(['gpu', 'cpu', 'gpu'], async ({ pack, put, output }) => {
+      const [x, before, after] = [put(values(1)), output(8), output(8)];
+      pack.add({ x, y: x, out: before.offset, count: 8 });
+      pack.scale({ x, count: 8, factor: 3 });
+      pack.add({ x, y: x, out: after.offset, count: 8 });
+      expect([await before.read(), await after.read()]).toEqual([2, 6].map(values));
+    }));
+
+  test('a failure drops the operations that wait, and the next ones run', () =>
+    withSides(['gpu', 'cpu', 'cpu'], async ({ pack, put, putInts, output }) => {
+      const [x, out] = [put(values(1)), output(8)];
+      pack.add({ x, y: x, out: out.offset, count: 8 });
+      pack.scale({ x: out.offset, count: 8, factor: 2 });
+      const rows = putInts([0, 1]);
+      pack.lowRankDelta({ x, numTokens: 2, numCols: 4, a: x, b: x, rank: 65, scale: 1, rows, out: x, numRows: 4, scratch: x }); // prettier-ignore
+      await expect(pack.sync()).rejects.toMatchObject({ code: 'unsupported', message: expect.stringContaining('65') });
+      pack.scale({ x, count: 8, factor: 5 });
+      await pack.sync();
+      expect(pack.arena.f32(x, 8)).toEqual(values(5));
+    }));
+
+  test('reads only the results that are named', () =>
+    withSides(['gpu', 'gpu'], async ({ pack, put, output }) => {
+      const [x, named, other] = [put(values(1)), output(8), output(8)];
+      pack.add({ x, y: x, out: named.offset, count: 8 });
+      pack.add({ x, y: x, out: other.offset, count: 8 });
+      await pack.sync([{ offset: named.offset, sizeBytes: 32 }]);
+      expect(pack.arena.f32(named.offset, 8)).toEqual(values(2));
+      expect(pack.arena.f32(other.offset, 8)).toEqual(values(NaN));
+    }));
+
+  test('memory of one side: operations run there, and the host sees that of the processor only', () =>
+    withSides([], async ({ pack, put }) => {
+      const x = put(values(1));
+      const [onGpu, onCpu] = [pack.allocateOn!('gpu', 64, 'pages'), pack.allocateOn!('cpu', 64, 'states')];
+      expect(() => pack.arena.f32(onGpu, 8)).toThrowError('is not in the memory of the cpu side');
+      pack.add({ x, y: x, out: onCpu, count: 8 });
+      pack.add({ x, y: x, out: onGpu, count: 8 });
+      const result = put(values(0));
+      pack.copyBytes!(onCpu, result, 32);
+      await pack.sync();
+      expect(pack.arena.f32(onCpu, 8)).toEqual(values(2));
+      expect(pack.arena.f32(result, 8)).toEqual(values(2));
+      expect(() => pack.add({ x: onCpu, y: onGpu, out: x, count: 8 })).toThrowError('on both sides');
+    }));
+});
