@@ -296,8 +296,9 @@ function checkMemory(
   memoryLimitBytes: number,
 ): void {
   const limitBytes = Math.min(maxArenaBytes, memoryLimitBytes);
-  const { weightBytes, activationBytes, totalBytes } = plan;
-  const kvBytes = plan.kvBytes + plan.statesBytes;
+  const { weightBytes, activationBytes } = plan;
+  const kvBytes = Math.max(plan.kvBytes, plan.gpuKvBytes) + plan.statesBytes;
+  const totalBytes = weightBytes + kvBytes + activationBytes;
   if (totalBytes <= limitBytes) return;
   const reason = limitReason !== undefined && limitBytes === maxArenaBytes ? `: ${limitReason}` : '';
   throw new RuvLLMError(
