@@ -54,15 +54,54 @@ export function plainRope(rotaryDim: number, base: number, pairing: RopeOp['pair
   return { pairing, rotaryDim, frequencies: plainFrequencies(rotaryDim, base), magnitude: 1 };
 }
 
+/** Angles of the first positions of a rope, filled in as they are asked for: cosines of a prompt of 512 tokens take 0.7 ms. */
+interface AngleTable {
+  readonly rows: Float32Array;
+  readonly isFilled: Uint8Array;
+}
+const tables = new WeakMap<RopeVariant, AngleTable>();
+/** 4 MiB a rope; positions beyond are computed each time. */
+const TABLE_VALUES = 2 ** 20;
+
+function tableOf(rope: RopeVariant): AngleTable {
+  let table = tables.get(rope);
+  if (table === undefined) {
+    const numPositions = Math.floor(TABLE_VALUES / rope.rotaryDim);
+    table = { rows: new Float32Array(numPositions * rope.rotaryDim), isFilled: new Uint8Array(numPositions) };
+    tables.set(rope, table);
+  }
+  return table;
+}
+
+function writeAngles(
+  { rotaryDim, frequencies, magnitude }: RopeVariant,
+  position: number,
+  out: Float32Array,
+  at: number,
+): void {
+  for (let i = 0; i < rotaryDim / 2; i++) {
+    const angle = position * frequencies[i]!;
+    out[at + 2 * i] = Math.cos(angle) * magnitude;
+    out[at + 2 * i + 1] = Math.sin(angle) * magnitude;
+  }
+}
+
 /** Fills out[t * rotaryDim …] with cos, sin of pair 0, cos, sin of pair 1, … at positions[t]. */
 export function writeCosSin(rope: RopeVariant, positions: ArrayLike<number>, out: Float32Array): void {
-  const { rotaryDim, frequencies, magnitude } = rope;
+  const { rotaryDim } = rope;
+  const { rows, isFilled } = tableOf(rope);
   for (let t = 0; t < positions.length; t++) {
-    for (let i = 0; i < rotaryDim / 2; i++) {
-      const angle = positions[t]! * frequencies[i]!;
-      out[t * rotaryDim + 2 * i] = Math.cos(angle) * magnitude;
-      out[t * rotaryDim + 2 * i + 1] = Math.sin(angle) * magnitude;
+    const position = positions[t]!;
+    if (!Number.isInteger(position) || position >= isFilled.length) {
+      writeAngles(rope, position, out, t * rotaryDim);
+      continue;
     }
+    const from = position * rotaryDim;
+    if (isFilled[position] === 0) {
+      writeAngles(rope, position, rows, from);
+      isFilled[position] = 1;
+    }
+    for (let i = 0; i < rotaryDim; i++) out[t * rotaryDim + i] = rows[from + i]!;
   }
 }
 

@@ -11,6 +11,7 @@ import type {
 import { checkRegions, kvHeadBytes } from '../kv-region.ts';
 import { checkWindow } from '../op-limits.ts';
 import type { HostArena } from './host-arena.ts';
+import type { OpenGpu } from './open-gpu.ts';
 import type { Recorder } from './recorder.ts';
 import {
   attentionChunks,
@@ -20,11 +21,12 @@ import {
   CHUNK_TOKENS,
   partVectors,
 } from './wgsl/attention.ts';
+import { attentionTiles, MAX_TILE_HEAD_DIM, tileBytes, type TileShape } from './wgsl/attention-tiles.ts';
 import type { KernelSource } from './wgsl/common.ts';
-import { PACK_PAGES, ROPE, ROTATE_AND_STORE, WRITE_KV } from './wgsl/heads.ts';
+import { PACK_PAGES, ROPE, ROTATE_AND_STORE, ROTATE_AND_STORE_PAIRS, WRITE_KV } from './wgsl/heads.ts';
 
 /** Fewer rows and heads than this leave most of a device idle unless chunks of the context are visited side by side. */
-const MIN_WORKGROUPS = 1024;
+export const MIN_WORKGROUPS = 1024;
 const MAX_HEAD_DIM = 576;
 
 type AttentionOps = Pick<KernelPack, 'rope' | 'writeKv' | 'rotateAndStore' | 'packPages' | 'attention'>;
@@ -40,11 +42,34 @@ function sourcesOf(shape: AttentionShape): Record<'rows' | 'chunks' | 'merge', K
   return entry;
 }
 
+const tiles = new Map<string, KernelSource>();
+function tilesOf(shape: TileShape): KernelSource {
+  const key = `${shape.headDim} ${shape.precision} ${shape.packed} ${shape.numTogether} ${shape.numQueries} ${shape.hasSubgroups}`;
+  let kernel = tiles.get(key);
+  if (kernel === undefined) tiles.set(key, (kernel = attentionTiles(shape)));
+  return kernel;
+}
+
 export function createAttentionOps(
   { add, wrote, groupsFor, borrowScratch }: Recorder,
   arena: HostArena,
-  hasSubgroups: boolean,
+  { hasSubgroups, workgroupBytes }: Pick<OpenGpu, 'hasSubgroups' | 'workgroupBytes'>,
+  minWorkgroups: number,
 ): AttentionOps {
+  /** Rows times heads that share a workgroup; undefined: too few to share one. */
+  function queriesOfTile(
+    { headDim, numTogether }: AttentionShape,
+    numRows: number,
+    perWorkgroup: number,
+  ): TileShape['numQueries'] | undefined {
+    if (headDim > MAX_TILE_HEAD_DIM || headDim % 4 !== 0) return undefined;
+    return ([32, 16] as const).find(
+      (numQueries) =>
+        numRows * numTogether >= numQueries &&
+        2 * perWorkgroup >= numQueries &&
+        tileBytes({ headDim, numQueries, hasSubgroups }) <= workgroupBytes,
+    );
+  }
   const markRegion = ({ base, pageBytes, numPages }: KvRegion): void => wrote(base, pageBytes * numPages);
   const turnParams = ({ cosSin, numTokens, headDim, rotaryDim, pairing }: Omit<RopeOp, 'x' | 'numHeads'>) => ({
     cosSin: cosSin / 4,
@@ -91,7 +116,10 @@ export function createAttentionOps(
         hasKNorm: kNorm === null ? 0 : 1,
         epsilonF: op.epsilon,
       };
-      add(ROTATE_AND_STORE, params, [Math.min(65535, numTokens * (numHeads + 2 * kv.numKvHeads))]);
+      const heads = numTokens * (numHeads + 2 * kv.numKvHeads);
+      if (qNorm === null && kNorm === null) {
+        add(ROTATE_AND_STORE_PAIRS, params, [groupsFor(heads * Math.ceil(headDim / 2))]);
+      } else add(ROTATE_AND_STORE, params, [Math.min(65535, heads)]);
       wrote(q, numTokens * numHeads * headDim * 4);
       wrote(k, numTokens * kv.numKvHeads * headDim * 4);
       markRegion(kv);
@@ -131,23 +159,25 @@ export function createAttentionOps(
       const table = new Int32Array(
         arena.bytesOf({ offset: op.sequences, sizeBytes: numSequences * 16 }).slice().buffer,
       );
-      let [endOfRows, mostContext] = [0, 0];
+      let [endOfRows, mostContext, mostRows] = [0, 0, 0];
       for (let s = 0; s < numSequences; s++) {
+        mostRows = Math.max(mostRows, table[4 * s + 1]!);
         endOfRows = Math.max(endOfRows, table[4 * s]! + table[4 * s + 1]!);
         mostContext = Math.max(mostContext, table[4 * s + 2]!);
       }
       const numParts = Math.ceil(mostContext / CHUNK_TOKENS);
-      const isSplit = numParts > 1 && endOfRows * numHeads < MIN_WORKGROUPS;
+      const isSplit = numParts > 1 && endOfRows * numHeads < minWorkgroups;
       const perKvHead = numHeads / kv.numKvHeads;
-      // Heads share what they read, unless that leaves too few workgroups.
-      const most = isSplit || endOfRows * numHeads < 4 * MIN_WORKGROUPS ? 1 : 4;
+      // Heads share what they read, unless that leaves too few workgroups; of many rows some share it too.
+      const perWorkgroup = isSplit ? 1 : Math.floor((endOfRows * numHeads) / minWorkgroups);
       const shape: AttentionShape = {
         headDim: kv.headDim,
         precision: kv.precision,
         packed: packed?.precision ?? null,
-        numTogether: ([4, 2] as const).find((count) => count <= most && perKvHead % count === 0) ?? 1,
+        numTogether: ([4, 2] as const).find((count) => count <= perWorkgroup && perKvHead % count === 0) ?? 1,
         hasSubgroups,
       };
+      const numQueries = queriesOfTile(shape, mostRows, perWorkgroup);
       const { rows, chunks, merge } = sourcesOf(shape);
       const params = {
         q: q / 4,
@@ -174,6 +204,11 @@ export function createAttentionOps(
       if (isSplit) {
         add(chunks, params, [endOfRows, numHeads, numParts]);
         add(merge, params, [endOfRows, numHeads]);
+      } else if (numQueries !== undefined) {
+        const rowsPerTile = numQueries / shape.numTogether;
+        let numTiles = 0;
+        for (let s = 0; s < numSequences; s++) numTiles += Math.ceil(table[4 * s + 1]! / rowsPerTile);
+        add(tilesOf({ ...shape, numQueries }), params, [numTiles, numHeads / shape.numTogether]);
       } else add(rows, params, [endOfRows, numHeads / shape.numTogether]);
       wrote(out, endOfRows * numHeads * kv.headDim * 4);
     },

@@ -8,10 +8,12 @@ export interface OpenGpu {
   readonly name: string;
   /** Whether every subgroup has exactly the lanes of a row. */
   readonly hasSubgroups: boolean;
+  /** Memory of a workgroup. */
+  readonly workgroupBytes: number;
 }
 
 /** Limits that are raised to the adapter's. */
-const LIMITS = ['maxStorageBufferBindingSize', 'maxBufferSize'];
+const LIMITS = ['maxStorageBufferBindingSize', 'maxBufferSize', 'maxComputeWorkgroupStorageSize'];
 const ROW_LANES = 32;
 
 /** Short words about an adapter, such as "nvidia hopper". */
@@ -43,5 +45,6 @@ export async function openGpu(gpu: Gpu): Promise<OpenGpu> {
     requiredFeatures: hasSubgroups ? ['subgroups'] : [],
     requiredLimits: Object.fromEntries(LIMITS.map((name) => [name, adapter.limits[name]!])),
   });
-  return { device, name: `webgpu (${describeAdapter(adapter)})`, hasSubgroups };
+  const workgroupBytes = adapter.limits.maxComputeWorkgroupStorageSize!;
+  return { device, name: `webgpu (${describeAdapter(adapter)})`, hasSubgroups, workgroupBytes };
 }

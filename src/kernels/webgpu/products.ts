@@ -3,10 +3,12 @@ import type { ActivationRoundingName } from '../activation-rounding.ts';
 import type { GatedMatmulOp, GatherRowsOp, InputNorm, MatmulOp, MatmulOutput, Offset } from '../contract.ts';
 import type { Recorder } from './recorder.ts';
 import type { GpuMatrix } from './weight-store.ts';
+import type { KernelSource } from './wgsl/common.ts';
 import type { WeightLayout } from './wgsl/layouts.ts';
 import {
   ACCUMULATES,
   fitsOwnInput,
+  GATED_TILE_ROWS,
   gatherKernel,
   HAS_BIAS,
   MAX_OUTPUTS,
@@ -17,11 +19,11 @@ import {
   vectorRows,
   type VectorShape,
 } from './wgsl/matmul.ts';
-import { MAX_BLOCKS, PREPARED_VECTORS, prepareKernel } from './wgsl/prepare.ts';
+import { MAX_BLOCKS, PREPARED_VECTORS, prepareKernel, prepareParts } from './wgsl/prepare.ts';
 import { MAP_KINDS } from './wgsl/elementwise.ts';
 
 /** Most tokens of the kernels for few; more take tiles, which leave much of a large device idle until there are enough. */
-const MOST_VECTOR_TOKENS = 64;
+export const MOST_VECTOR_TOKENS = 64;
 /** Most tokens that share a workgroup of those kernels. */
 const MOST_TOGETHER = 8;
 /** Rows that a group of lanes computes at once: of a matrix with many rows more, where every workgroup rounds the input. */
@@ -62,7 +64,12 @@ function cached<Source extends ReturnType<typeof prepareKernel>>(key: string, ma
 
 export function createProducts(
   recorder: Recorder,
-  { maxTokens, maxCols, hasSubgroups }: { maxTokens: number; maxCols: number; hasSubgroups: boolean },
+  {
+    maxTokens,
+    maxCols,
+    hasSubgroups,
+    mostVectorTokens,
+  }: { maxTokens: number; maxCols: number; hasSubgroups: boolean; mostVectorTokens: number },
 ): Products {
   const { add, wrote, reserveScratch } = recorder;
   const regions = new Map<string, number>();
@@ -95,12 +102,12 @@ export function createProducts(
     }
     const seen = new Set<string>();
     for (const { layout, rounding } of pieces) {
-      const form = formOf(layout);
+      const form = formOf(layout) === 'integer' && numTokens > mostVectorTokens ? 'blocks' : formOf(layout);
       const key = `${rounding} ${form}`;
       if (seen.has(key)) continue;
       const kernel = cached(`prepare ${key} ${hasSubgroups}`, () => prepareKernel(rounding, form, hasSubgroups));
       const params = [...normParams(x, norm, dim), numTokens, blocks, regionOf(layout, rounding)];
-      add(kernel, params, [Math.min(numTokens, 65535)]);
+      add(kernel, params, [Math.min(numTokens, 65535), prepareParts(rounding, blocks)]);
       seen.add(key);
     }
   }
@@ -164,19 +171,21 @@ export function createProducts(
     return { kernel: cached(key, () => vectorKernel(layout, shape)), perGroup: vectorRows(shape), together };
   }
 
+  const tileOf = (layout: WeightLayout, isGated: boolean): KernelSource =>
+    cached(`tile ${layout.name} ${isGated}`, () => tileKernel(layout, isGated));
+
   function dispatch(pieces: readonly Piece[], input: PreparedInput): void {
     const { layout, chunk } = pieces[0]!;
     const { numTokens } = input;
     const params = paramsOf(pieces, input, 0);
     const unitsOf = (perUnit: number): number =>
       pieces.reduce((sum, { words }) => sum + Math.ceil(words.rows / perUnit), 0);
-    if (numTokens <= MOST_VECTOR_TOKENS) {
+    if (numTokens <= mostVectorTokens) {
       const { kernel, perGroup, together } = vectorOf(pieces, input, false);
       add(kernel, params, [unitsOf(perGroup), Math.ceil(numTokens / together)], chunk);
       return;
     }
-    const kernel = cached(`tile ${layout.name}`, () => tileKernel(layout));
-    add(kernel, params, [unitsOf(TILE_ROWS), Math.ceil(numTokens / TILE_TOKENS)], chunk);
+    add(tileOf(layout, false), params, [unitsOf(TILE_ROWS), Math.ceil(numTokens / TILE_TOKENS)], chunk);
   }
 
   const markOutputs = (outputs: readonly MatmulOutput[], numTokens: number): void => {
@@ -224,14 +233,16 @@ export function createProducts(
       const pieces = outputs.flatMap(piecesOf);
       const [first, second] = pieces as [Piece, Piece];
       const isFused =
-        numTokens <= MOST_VECTOR_TOKENS &&
         pieces.length === 2 &&
         first.layout === second.layout &&
         first.rounding === second.rounding &&
         first.chunk === second.chunk;
       const input = readInput(op, outputs, pieces);
       if (isFused) {
-        const { kernel, perGroup, together } = vectorOf(pieces, input, true);
+        const { kernel, perGroup, together } =
+          numTokens <= mostVectorTokens
+            ? vectorOf(pieces, input, true)
+            : { kernel: tileOf(first.layout, true), perGroup: GATED_TILE_ROWS, together: TILE_TOKENS };
         const params = paramsOf(pieces, input, MAP_KINDS[activation]);
         add(kernel, params, [Math.ceil(numRows / perGroup), Math.ceil(numTokens / together)], first.chunk);
         wrote(out, numTokens * numRows * 4);

@@ -1,9 +1,17 @@
 import { existsSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { createRandom } from '../../core/random.ts';
 import { campaign } from '../../../test/support/campaign.ts';
 import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import { nodeGpu } from '../../platform/node/kernels/webgpu-platform.ts';
+import { describeAttentionEdges } from '../pack-attention-edges.contract.ts';
+import { describeAttention } from '../pack-attention.contract.ts';
+import { describeFused } from '../pack-fused.contract.ts';
+import { describeMatmul } from '../pack-matmul.contract.ts';
+import { describeShapes } from '../pack-shapes.contract.ts';
+import { describePackedPages } from '../pack-packed-pages.contract.ts';
+import { disposeSharedPack, expectSameBits, withSmallPack } from '../pack-fixture.contract.ts';
+import { makeRegion, runStep, sequencesOf, type Shape } from '../attention-fixture.contract.ts';
 import { describeKernelPack } from '../pack.contract.ts';
 import { createReferencePackFactory } from '../reference/reference-pack.ts';
 import { findKernelFault } from '../self-check.ts';
@@ -53,8 +61,35 @@ if (reason === null) {
     );
     await pack.dispose();
   });
+  // The kernels of prompts with the few tokens of tests, beside those of single tokens.
+  const tuning = { minWorkgroups: 1, mostVectorTokens: 1 };
+  const prompts = createWebGpuPackFactory(async () => openGpu(await nodeGpu()), Infinity, tuning);
+  test.each(['Q4_0', 'Q4_K', 'Q6_K', 'F16'] as const)('computes prompts with %s like the reference', async (type) =>
+    expect(await findKernelFault(prompts, createReferencePackFactory(), 1, [type])).toBe(null),
+  );
+  test.each([0, 270])('attention of a prompt has the bits of its rows alone, with a window of %d', async (window) => {
+    const shape: Shape = { numHeads: 8, numKvHeads: 2, headDim: 16, window, softcap: 0 };
+    await withSmallPack(prompts, async (fixture) => {
+      const kv = makeRegion(fixture, shape, 19);
+      const sequence = sequencesOf(shape, [300], 19)[0]!;
+      const whole = await runStep(fixture, kv, shape, [{ sequence, start: 0, end: 300 }]);
+      for (const t of [0, 7, 100, 255, 256, 275, 299]) {
+        const alone = await runStep(fixture, kv, shape, [{ sequence, start: t, end: t + 1 }]);
+        expectSameBits(alone, whole.slice(t * 128, (t + 1) * 128), `token ${t}`);
+      }
+    });
+  });
   // A software driver takes an hour for the whole suite.
   if (campaign({ short: false, long: true })) {
+    describe('prompts', () => {
+      afterAll(disposeSharedPack);
+      describeAttention(() => prompts);
+      describeAttentionEdges(() => prompts);
+      describePackedPages(() => prompts);
+      describeFused(() => prompts);
+      describeMatmul(() => prompts);
+      describeShapes(() => prompts);
+    });
     describeKernelPack('webgpu', () => factory, ['vectors', 'states', 'streams', 'experts', 'programs']);
   } else console.log('the contract suite of webgpu kernels runs in the long form only');
 } else {

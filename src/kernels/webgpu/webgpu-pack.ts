@@ -2,12 +2,12 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { AddOp, ArenaRange, KernelPack, KernelPackFactory, KernelPackOptions } from '../contract.ts';
 import { TOP_STATS } from '../contract.ts';
 import { checkLowRank, checkTopLogits } from '../op-limits.ts';
-import { createAttentionOps } from './attend.ts';
+import { createAttentionOps, MIN_WORKGROUPS } from './attend.ts';
 import { createDeviceMemory } from './device-memory.ts';
 import type { OpenGpu } from './open-gpu.ts';
 import type { GpuCommandBuffer, GpuCommandEncoder } from './gpu.ts';
 import { createHostArena } from './host-arena.ts';
-import { createProducts } from './products.ts';
+import { createProducts, MOST_VECTOR_TOKENS } from './products.ts';
 import { createProgram, type ProgramBuffers, type Sequence } from './program.ts';
 import type { Recorder } from './recorder.ts';
 import { createReplays } from './replay.ts';
@@ -40,10 +40,22 @@ const FIRST_DISPATCHES = 24;
 export const WEBGPU_SIZES = { name: 'webgpu', maxArenaBytes: MAX_ARENA, matrixBytes } as const;
 
 /** Kernels in WGSL on a GPU. `open` creates a device for each pack, because a lost device ends only its own pack. */
-export function createWebGpuPackFactory(open: () => Promise<OpenGpu>, maxDataBytes = Infinity): KernelPackFactory {
+export function createWebGpuPackFactory(
+  open: () => Promise<OpenGpu>,
+  maxDataBytes = Infinity,
+  tuning: WebGpuTuning = { minWorkgroups: MIN_WORKGROUPS, mostVectorTokens: MOST_VECTOR_TOKENS },
+): KernelPackFactory {
   // WebGPU does not tell how much memory a device has.
   const device = { missing: UNSUPPORTED, maxDataBytes, memoryBytes: null };
-  return { ...WEBGPU_SIZES, device, create: async (options) => createWebGpuPack(await open(), options) };
+  return { ...WEBGPU_SIZES, device, create: async (options) => createWebGpuPack(await open(), options, tuning) };
+}
+
+/** What changes how work is divided, but no result. */
+export interface WebGpuTuning {
+  /** Rows and heads share a workgroup only if this many workgroups are left. */
+  readonly minWorkgroups: number;
+  /** Products of more tokens take tiles; at least 1. */
+  readonly mostVectorTokens: number;
 }
 
 /** Operations of models that this pack does not run; loading one fails with its name. */
@@ -73,7 +85,12 @@ function unsupportedOps(): Pick<KernelPack, (typeof UNSUPPORTED)[number]> {
   >;
 }
 
-function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: KernelPackOptions): KernelPack {
+function createWebGpuPack(
+  gpu: OpenGpu,
+  options: KernelPackOptions,
+  { minWorkgroups, mostVectorTokens }: WebGpuTuning,
+): KernelPack {
+  const { device, name, hasSubgroups } = gpu;
   const arena = createHostArena(options.arenaBytes);
   const memory = createDeviceMemory(device, arena);
   const store = createWeightStore(device, arena, options.arenaBytes);
@@ -113,7 +130,7 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
   };
   const { add, map, wrote, groupsFor } = recorder;
   const { maxTokens, maxCols } = options;
-  const products = createProducts(recorder, { maxTokens, maxCols, hasSubgroups });
+  const products = createProducts(recorder, { maxTokens, maxCols, hasSubgroups, mostVectorTokens });
   const pairwise =
     (kind: number) =>
     ({ x, y, out, count }: AddOp): void =>
@@ -220,7 +237,7 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
       add(LAYER_NORM, { ...at, numRows, dim, epsilonF: epsilon }, [Math.min(MAX_GROUPS, numRows)]);
       wrote(out, numRows * dim * 4);
     },
-    ...createAttentionOps(recorder, arena, hasSubgroups),
+    ...createAttentionOps(recorder, arena, gpu, minWorkgroups),
     gatedActivation: ({ gate, up, out, count, activation }) => map(MAP_KINDS[activation], gate, up, out, count),
     gelu: ({ x, count, formula }) => map(formula === 'tanh' ? MAP_KINDS.tanhGelu : MAP_KINDS.erfGelu, x, x, x, count),
     add: pairwise(MAP_KINDS.add),

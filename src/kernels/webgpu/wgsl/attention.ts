@@ -15,7 +15,7 @@ export interface AttentionShape {
 
 const TYPES = { 1: 'f32', 2: 'vec2<f32>', 4: 'vec4<f32>' } as const;
 
-const COMMON_PARAMS = [
+export const ATTENTION_PARAMS = [
   'q',
   'out',
   'numRows',
@@ -39,7 +39,7 @@ const COMMON_PARAMS = [
 ];
 
 /** Values of keys and values at a page's word; byte offsets within a head follow `KvRegion`. */
-const READERS: Readonly<Record<KvPrecision, (headDim: number, suffix: string) => string>> = {
+export const READERS: Readonly<Record<KvPrecision, (headDim: number, suffix: string) => string>> = {
   f16: (headDim, suffix) => `
 fn key${suffix}(page: u32, head: u32, d: u32, slot: u32) -> f32 {
   let i = (head * ${headDim}u + d) * 16u + slot;
@@ -85,7 +85,7 @@ fn value${suffix}(page: u32, head: u32, d: u32, slot: u32) -> f32 {
   },
 };
 
-const BYTES = `
+export const BYTES = `
 fn byteAt(at: u32) -> u32 { return (data[at >> 2u] >> ((at & 3u) * 8u)) & 255u; }
 fn signedByte(at: u32) -> i32 { return i32(byteAt(at) << 24u) >> 24u; }
 fn halfAt(at: u32) -> f32 { return unpack2x16float(data[at >> 2u])[(at >> 1u) & 1u]; }`;
@@ -269,7 +269,7 @@ const nameOf = ({ headDim, precision, packed, numTogether }: AttentionShape): st
 /** One workgroup visits all chunks of a row and its heads. */
 export const attentionRows = (shape: AttentionShape): KernelSource => ({
   name: `attention rows ${nameOf(shape)}`,
-  params: COMMON_PARAMS,
+  params: ATTENTION_PARAMS,
   code:
     sharedCode(shape) +
     main(`
@@ -294,7 +294,7 @@ export const partVectors = (headDim: number): number => Math.ceil(partWords(head
 /** One workgroup per chunk of a row and head, with `numTogether` 1; `attentionMerge` adds them up. */
 export const attentionChunks = (shape: AttentionShape): KernelSource => ({
   name: `attention chunks ${nameOf(shape)}`,
-  params: COMMON_PARAMS,
+  params: ATTENTION_PARAMS,
   code:
     sharedCode(shape) +
     `var<workgroup> result: array<f32, ${partVectors(shape.headDim) * 4}>;` +
@@ -322,7 +322,7 @@ export const attentionChunks = (shape: AttentionShape): KernelSource => ({
 
 export const attentionMerge = (shape: AttentionShape): KernelSource => ({
   name: `attention merge ${nameOf(shape)}`,
-  params: COMMON_PARAMS,
+  params: ATTENTION_PARAMS,
   code:
     sharedCode(shape) +
     `

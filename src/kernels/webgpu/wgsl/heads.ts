@@ -33,14 +33,15 @@ const STORE = `
 fn storeValue(isFloat: u32, pageAt: u32, index: u32, value: f32) {
   if (isFloat == 1u) { put(pageAt + index, value); } else { putHalf(pageAt * 2u + index, toHalf(value)); }
 }
-fn storeHead(isKey: bool, source: u32, slotId: u32, head: u32, numKvHeads: u32, headDim: u32, base: u32, pageWords: u32, isFloat: u32, tid: u32) {
-  let page = base + slotId / 16u * pageWords;
+fn storeHead(isKey: bool, source: u32, slotId: u32, head: u32, tid: u32) {
+  let page = p.base + slotId / 16u * p.pageWords;
   let slot = slotId % 16u;
-  for (var d = tid; d < headDim; d += ${WORKGROUP}u) {
-    let key = (head * headDim + d) * 16u + slot;
-    let value = (numKvHeads + head) * headDim * 16u + slot * headDim + d;
-    storeValue(isFloat, page, select(value, key, isKey), num(source + d));
-  }
+  for (var d = tid; d < p.headDim; d += ${WORKGROUP}u) { storeInHead(isKey, page, slot, head, d, num(source + d)); }
+}
+fn storeInHead(isKey: bool, page: u32, slot: u32, head: u32, d: u32, number: f32) {
+  let key = (head * p.headDim + d) * 16u + slot;
+  let value = (p.numKvHeads + head) * p.headDim * 16u + slot * p.headDim + d;
+  storeValue(p.isFloat, page, select(value, key, isKey), number);
 }`;
 
 export const WRITE_KV: KernelSource = {
@@ -57,7 +58,7 @@ export const WRITE_KV: KernelSource = {
     let head = (n - token * perToken) % p.numKvHeads;
     let isKey = n - token * perToken < p.numKvHeads;
     let source = select(p.v, p.k, isKey) + (token * p.numKvHeads + head) * p.headDim;
-    storeHead(isKey, source, word(p.slots + token), head, p.numKvHeads, p.headDim, p.base, p.pageWords, p.isFloat, tid);
+    storeHead(isKey, source, word(p.slots + token), head, tid);
   }`),
 };
 
@@ -117,7 +118,48 @@ export const ROTATE_AND_STORE: KernelSource = {
       storageBarrier();
     }
     if (!isQuery) {
-      storeHead(isKey, at, word(p.slots + token), head, p.numKvHeads, p.headDim, p.base, p.pageWords, p.isFloat, tid);
+      storeHead(isKey, at, word(p.slots + token), head, tid);
+    }
+  }`),
+};
+
+/** `ROTATE_AND_STORE` without norms: one thread per pair of values, so that short heads leave no thread idle. */
+export const ROTATE_AND_STORE_PAIRS: KernelSource = {
+  name: 'rotateAndStorePairs',
+  isAtomic: true,
+  params: ROTATE_AND_STORE.params,
+  code:
+    EXACT_MATH +
+    TURN +
+    STORE +
+    main(`
+  let perToken = p.numHeads + 2u * p.numKvHeads;
+  let pairs = (p.headDim + 1u) / 2u;
+  let turned = p.rotaryDim / 2u;
+  let count = p.numTokens * perToken * pairs;
+  for (var n = wid.x * ${WORKGROUP}u + tid; n < count; n += nwg.x * ${WORKGROUP}u) {
+    let pair = n % pairs;
+    let index = n / pairs % perToken;
+    let token = n / pairs / perToken;
+    let isQuery = index < p.numHeads;
+    let isKey = !isQuery && index < p.numHeads + p.numKvHeads;
+    var head = index;
+    var at = p.q + (token * p.numHeads + index) * p.headDim;
+    if (!isQuery) {
+      head = (index - p.numHeads) % p.numKvHeads;
+      at = select(p.v, p.k, isKey) + (token * p.numKvHeads + head) * p.headDim;
+    }
+    var first = 2u * pair;
+    var second = first + 1u;
+    if ((isQuery || isKey) && pair < turned) {
+      turnPair(at, p.cosSin + token * p.rotaryDim, pair, p.rotaryDim, p.isHalves);
+      if (p.isHalves == 1u) { first = pair; second = pair + turned; }
+    }
+    if (!isQuery) {
+      let slot = word(p.slots + token);
+      let page = p.base + slot / 16u * p.pageWords;
+      storeInHead(isKey, page, slot % 16u, head, first, num(at + first));
+      if (second < p.headDim) { storeInHead(isKey, page, slot % 16u, head, second, num(at + second)); }
     }
   }`),
 };

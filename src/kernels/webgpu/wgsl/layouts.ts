@@ -11,6 +11,9 @@ export interface IntegerLayout {
   readonly quantVectors: number;
   /** Whether the two halves of a block have different scales. */
   readonly hasHalves: boolean;
+  /** Numbers of `info` that `accumulate` reads, and whether it reads the sums of an input's halves. */
+  readonly infoNumbers: 1 | 3 | 4;
+  readonly readsSums: boolean;
   readonly code: string;
 }
 
@@ -47,6 +50,8 @@ export const Q4_0: IntegerLayout = {
   name: 'q4_0',
   quantVectors: 1,
   hasHalves: false,
+  infoNumbers: 1,
+  readsSums: false,
   code: `${INFO_WORD}${AS_FLOAT}
 fn quants(at: u32) -> array<vec4<u32>, 2> {${NIBBLES}
   return array<vec4<u32>, 2>(low, high);
@@ -65,6 +70,8 @@ export const Q8_0: IntegerLayout = {
   name: 'q8_0',
   quantVectors: 2,
   hasHalves: false,
+  infoNumbers: 1,
+  readsSums: false,
   code: `${INFO_WORD}${AS_FLOAT}
 fn quants(at: u32) -> array<vec4<u32>, 2> { return array<vec4<u32>, 2>(weights[at], weights[at + 1u]); }
 fn info(at: u32, index: u32) -> vec4<f32> { return vec4<f32>(infoHalf(at, index), 0.0, 0.0, 0.0); }
@@ -81,6 +88,8 @@ export const Q4_K: IntegerLayout = {
   name: 'q4_k',
   quantVectors: 1,
   hasHalves: false,
+  infoNumbers: 4,
+  readsSums: true,
   code: `${INFO_WORD}${AS_FLOAT}
 fn quants(at: u32) -> array<vec4<u32>, 2> {${NIBBLES}
   return array<vec4<u32>, 2>(low, high);
@@ -105,6 +114,8 @@ export const Q6_K: IntegerLayout = {
   name: 'q6_k',
   quantVectors: 1,
   hasHalves: true,
+  infoNumbers: 3,
+  readsSums: false,
   // Per block: words 0 and 1 upper bits, word 2 the two scales and d.
   code: `${INFO_WORD}
 fn quants6(at: u32, infoAt: u32, index: u32) -> array<vec4<u32>, 2> {${NIBBLES}
@@ -131,6 +142,8 @@ export const LEVELS: IntegerLayout = {
   name: 'levels',
   quantVectors: 2,
   hasHalves: true,
+  infoNumbers: 4,
+  readsSums: true,
   code: `${AS_FLOAT}
 fn quants(at: u32) -> array<vec4<u32>, 2> { return array<vec4<u32>, 2>(weights[at], weights[at + 1u]); }
 fn info(at: u32, index: u32) -> vec4<f32> { return bitcast<vec4<f32>>(weights[at + index]); }

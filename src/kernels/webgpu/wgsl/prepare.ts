@@ -132,13 +132,14 @@ export const roundingCode = (rounding: 'q8_0' | 'q8_k', mostBlocks: number, hasS
   (rounding === 'q8_k' ? `\nvar<workgroup> peaks: array<u32, ${mostBlocks}>;` : '');
 
 /**
- * Rounds the row at `at` in passes of `BLOCKS_AT_ONCE`; `factor` is its norm's. Calls `store(block, word, quantized values,
+ * Rounds the row at `at` in passes of `BLOCKS_AT_ONCE` from block `first` on; `factor` is its norm's. Calls `store(block, word, quantized values,
  * scale)` in every thread and `finish(block, scale, sums of both halves)` once a block.
  */
 export function roundRow(
   rounding: 'q8_0' | 'q8_k',
   store: (block: string, word: string, q: string, scale: string) => string,
   finish: (block: string, scale: string, sum0: string, sum1: string) => string,
+  [first, step]: readonly [string, string] = ['0u', `${BLOCKS_AT_ONCE}u`],
 ): string {
   return `
     ${
@@ -152,7 +153,7 @@ export function roundRow(
     workgroupBarrier();`
         : ''
     }
-    for (var start = 0u; start < p.blocks; start += ${BLOCKS_AT_ONCE}u) {
+    for (var start = ${first}; start < p.blocks; start += ${step}) {
       let b = start + (tid >> 3u);
       let v = fourAt(at, (start * 8u + tid) * 4u, factor);
       ${
@@ -174,13 +175,13 @@ export function roundRow(
     }`;
 }
 
-/** Vectors of a block in `array`: two of bytes, then scale and sums. */
-export const storeIntegers = (array: string, at: (block: string) => string) =>
+/** Vectors of a block in `array`, `step` apart: two of bytes, then scale and sums. */
+export const storeIntegers = (array: string, at: (block: string) => string, step = '1u') =>
   [
     (block: string, word: string, q: string): string =>
-      `${array}[${at(block)} + (${word} >> 2u)][${word} & 3u] = packFour(${q});`,
+      `${array}[${at(block)} + (${word} >> 2u) * ${step}][${word} & 3u] = packFour(${q});`,
     (block: string, scale: string, sum0: string, sum1: string): string =>
-      `${array}[${at(block)} + 2u] = vec4<u32>(bitcast<u32>(${scale}), bitcast<u32>(${sum0}), bitcast<u32>(${sum1}), 0u);`,
+      `${array}[${at(block)} + 2u * ${step}] = vec4<u32>(bitcast<u32>(${scale}), bitcast<u32>(${sum0}), bitcast<u32>(${sum1}), 0u);`,
   ] as const;
 
 const storeFloats = [
@@ -189,15 +190,30 @@ const storeFloats = [
   (): string => '',
 ] as const;
 
+/** Blocks of a row are shared out among the workgroups along y. */
+const PART_OF_ROW = [`wid.y * ${BLOCKS_AT_ONCE}u`, `nwg.y * ${BLOCKS_AT_ONCE}u`] as const;
+
+/** Workgroups that share a row. */
+export const prepareParts = (rounding: ActivationRoundingName, blocks: number): number =>
+  rounding === 'q8_0' ? Math.ceil(blocks / BLOCKS_AT_ONCE) : 1;
+
+/** How prepared rows are stored: one after the other, or, for tiles of integers, block by block, so that neighbouring rows are together. */
+export type PreparedForm = 'integer' | 'blocks' | 'float';
+
+const STORES = {
+  float: storeFloats,
+  integer: storeIntegers('scratch', (block) => `(p.to + (row * p.blocks + ${block}) * 3u)`),
+  blocks: storeIntegers('scratch', (block) => `(p.to + ${block} * 3u * p.numRows + row)`, 'p.numRows'),
+};
+
 /** Normalizes rows if `hasNorm` is set, rounds them as their weights require and stores them for the products. */
 export function prepareKernel(
   rounding: ActivationRoundingName,
-  form: 'integer' | 'float',
+  form: PreparedForm,
   hasSubgroups: boolean,
 ): KernelSource {
   const isRounded = rounding === 'q8_0' || rounding === 'q8_k';
-  const [store, finish] =
-    form === 'float' ? storeFloats : storeIntegers('scratch', (block) => `(p.to + (row * p.blocks + ${block}) * 3u)`);
+  const [store, finish] = STORES[form];
   return {
     name: `prepare ${rounding} ${form}`,
     params: [...NORM_PARAMS, 'numRows', 'blocks', 'to'],
@@ -208,7 +224,7 @@ export function prepareKernel(
   for (var row = wid.x; row < p.numRows; row += nwg.x) {
     let at = p.xAt + row * p.dim;
     let factor = normFactor(at, tid);
-    ${isRounded ? roundRow(rounding, store, finish) : plainRow(rounding)}
+    ${isRounded ? roundRow(rounding, store, finish, PART_OF_ROW) : plainRow(rounding)}
     workgroupBarrier();
   }`),
   };
