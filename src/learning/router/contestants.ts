@@ -17,8 +17,9 @@ export interface ContestantOptions {
 }
 
 /**
- * All estimators that read the request, simplest first, because a simpler one wins unless another is surely better; those that need
- * the sentence encoder come last. None stops early: all train on the validation part, too.
+ * All estimators that read the request, simplest first, because a simpler one wins unless another is surely better. k-NN keeps every
+ * example, so it comes after all weights of words; those that need the sentence encoder come last. None stops early: all train on the
+ * validation part, too.
  */
 export function contestantsOf({
   numCandidates,
@@ -42,7 +43,6 @@ export function contestantsOf({
   });
   return [
     ridge('length', LENGTH_ONLY),
-    ...(hasVectors ? [] : [nearest]),
     { name: 'linear', train: (...all) => trainLinear(all.flat(), numCandidates, numBuckets, linear) },
     ridge('ridge', RIDGE_DEFAULTS),
     ridge('cosine ridge', { ...RIDGE_DEFAULTS, isScaled: false }),
@@ -52,6 +52,6 @@ export function contestantsOf({
           ridge('vector ridge', { ...RIDGE_DEFAULTS, isScaled: false, isByVector: true }),
           { name: 'logistic', train: (...all: Parameters<Contestant['train']>) => trainLogistic(all.flat(), numCandidates, logistic), needsVector: true }, // prettier-ignore
         ]
-      : []),
+      : [nearest]),
   ];
 }

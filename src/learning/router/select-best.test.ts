@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createConstant } from './baselines/constant.ts';
 import { trainLinear } from './baselines/linear.ts';
+import { contestantsOf } from './contestants.ts';
 import { crossFit, fitShrinkage, splitValidation } from './cross-fit.ts';
 import type { Estimator } from './estimator.ts';
 import { foldsOf } from './folds.ts';
@@ -65,6 +66,13 @@ test('[R11] a simpler one wins unless another is better by a standard error', ()
   };
   expect(winnerOf(30)).toBe('simple'); // each is wrong in a few groups, the complex one in fewer
   expect(winnerOf(150)).toBe('complex');
+});
+
+test('[R11] weights of words are simpler than k-NN, which keeps every example', () => {
+  const namesOf = (hasVectors: boolean): string[] =>
+    contestantsOf({ numCandidates: 2, numBuckets: 512, hasVectors }).map(({ name }) => name);
+  expect(namesOf(false)).toEqual(['length', 'linear', 'ridge', 'cosine ridge', 'k-NN']);
+  expect(namesOf(true)).toEqual(['length', 'linear', 'ridge', 'cosine ridge', 'k-NN', 'vector ridge', 'logistic']);
 });
 
 test('[R11] the time of the encoder counts against those that need it', () => {
