@@ -77,6 +77,16 @@ describe('merging the adapters of peers', () => {
     }
   }, 120_000);
 
+  test('[FD17] a merge names and learns from no peer that it left out', async () => {
+    const newcomer = createSonaHarness({ minExamples: 4 });
+    for (let i = 0; i < 24; i++) await newcomer.add(1, { answer: ANSWER });
+    const deltas = [deltaOf('berlin', honest), deltaOf('liar', scaled(other, -1))];
+    const { version, reason } = await newcomer.open().mergePeers('acme', 'small', deltas);
+    expect(version, reason).toMatchObject({ isAccepted: true, contents: { peers: ['berlin'] } });
+    expect(reason).toContain('without liar');
+    expect(version!.learnedFrom).not.toContain('federation/liar');
+  });
+
   test('[FD16] refuses what own held-out requests lose by, and serves what it served', async () => {
     const before = await own.lossOf('new?', ANSWER);
     const served = own.served.get('acme')!.trained;

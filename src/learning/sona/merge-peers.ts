@@ -6,6 +6,7 @@ import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
 import { type ConsolidateContext, type ConsolidateReport, gather, layersOf, refuseStopped } from './consolidate.ts';
 import { examineSets } from './examine-sets.ts';
+import { acceptHarmless, chooseMerge, type OwnVote } from './choose-merge.ts';
 import { callJudges, goAsFar, judge } from './judges.ts';
 import { adapterLine, getLearnedAdapter, type LearnedAdapter, lessonsOf, planOf, putLearnedAdapter } from './learned-adapter.ts'; // prettier-ignore
 import type { EwcSettings } from './track-tasks.ts';
@@ -79,23 +80,27 @@ export async function mergePeers(context: ConsolidateContext, run: MergeRun): Pr
     const ready = plan.numLayers > 0 ? gathered : await examineSets(context, { tenant, model, limitMs, signal }, gathered, startMs); // prettier-ignore
     if ('reason' in ready) return report(null, ready.reason, ready.isUnfinished);
     const judges = await callJudges(work, plan, ready, serving?.parameters ?? null, limitMs);
-    const theirs = deltas.map(({ factors }) => factors);
-    const { parameters: whole, norms, bound, keptEnergy } = await work.mergeDeltas(plan, own?.factors ?? null, theirs);
+    const votes = { own: own && voteOf(model, own), deltas, train: ready.train, limitMs };
+    const { parameters: whole, norms, bound, keptEnergy, used, trained } = await chooseMerge(work, plan, votes);
     const { parameters, share } = await goAsFar(work, plan, judges.tuning, null, whole);
     const heldOut = await judge(work, plan, judges.heldOut, parameters);
-    const { isAccepted, reason, metrics } = decidePromotion(
-      heldOut,
-      await judge(work, plan, judges.elsewhere, parameters),
-    );
+    const elsewhere = await judge(work, plan, judges.elsewhere, parameters);
+    const gate = decidePromotion(heldOut, elsewhere);
+    const { isAccepted, reason, metrics } = share === 1 ? acceptHarmless(gate, { heldOut, elsewhere, trained }) : gate;
     refuseStopped(signal);
-    const peers = deltas.map(({ peer }) => peer);
+    const peers = used.map(({ peer }) => peer);
+    const leftOut = deltas.filter((one) => !used.includes(one)).map(({ peer }) => peer);
+    const without = leftOut.length === 0 ? '' : `, without ${leftOut.join(', ')}, with which the loss of own training examples is higher`; // prettier-ignore
     const numClipped = norms.filter((norm) => norm > bound).length;
     const who = `${own === null ? '' : 'the own adapter and '}those of ${peers.join(', ')}`;
     const common = {
       line,
       loop: 'operator',
       isAccepted,
-      reason: `merged ${who}, ${numClipped} of them clipped to norm ${bound.toPrecision(3)}: ${reason}`.slice(0, 2048),
+      reason: `merged ${who}, ${numClipped} of them clipped to norm ${bound.toPrecision(3)}${without}: ${reason}`.slice(
+        0,
+        2048,
+      ),
       metrics: { ...metrics, share, peers: peers.length, clipped: numClipped, norm_bound: bound, kept_energy: keptEnergy }, // prettier-ignore
     } as const;
     const lessons = own === null ? '' : (lessonsOf(own.version) ?? '');
@@ -111,13 +116,19 @@ export async function mergePeers(context: ConsolidateContext, run: MergeRun): Pr
     const { lambda = settings.lambda, stream = null } = before?.ewc ?? {};
     const ewc = { lambda, tasks: [], boundariesMs: [], stream, fisher };
     const kept = await putLearnedAdapter(blobs, tenant, { parameters, rank: plan.rank, numLayers: plan.numLayers, ewc, lessons, peers }); // prettier-ignore
-    const learnedFrom = newestIds([...(own?.version.learnedFrom ?? []), ...deltas.map(({ id }) => id)], 50_000);
+    const learnedFrom = newestIds([...(own?.version.learnedFrom ?? []), ...used.map(({ id }) => id)], 50_000);
     const version = await versions.add(tenant, { ...common, ...kept, learnedFrom });
     return report(version, version.reason);
   } finally {
     signal?.removeEventListener('abort', stop);
   }
 }
+
+const voteOf = (model: LearningModel, { adapter: { rank, numLayers, parameters }, factors }: OwnVersion): OwnVote => ({
+  plan: planOf(model, rank, numLayers),
+  parameters,
+  factors,
+});
 
 interface FisherInput {
   readonly plan: AdapterPlan;
