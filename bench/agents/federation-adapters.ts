@@ -13,6 +13,9 @@ const SPECIALISTS = { counts: [100, 100, 100], ownShare: 0.5 };
 const NEWCOMER = { counts: [60, 100, 100], ownShare: 0 };
 type Setup = typeof SPECIALISTS;
 const NUM_HELD_OUT = 400;
+const NUM_SPLITS = 5;
+/** The nodes of a split have seeds after that of the split. */
+const SEEDS_PER_SPLIT = 10;
 const NUM_RESAMPLES = 1000;
 const TOPICS = 'abcdefghijkl';
 type Random = ReturnType<typeof createRandom>;
@@ -35,6 +38,15 @@ function lessonsOf(node: number, { counts, ownShare }: Setup, random: Random): L
   return Array.from({ length: counts[node]! }, () => ask(random, random.next() < ownShare ? own : TOPICS));
 }
 
+function shuffleAnswers(lessons: readonly Lesson[], random: Random): Lesson[] {
+  const answers = lessons.map(({ right }) => right);
+  for (let i = answers.length - 1; i > 0; i--) {
+    const j = Math.floor(random.next() * (i + 1));
+    [answers[i], answers[j]] = [answers[j]!, answers[i]!];
+  }
+  return lessons.map((one, i) => ({ ...one, right: answers[i]! }));
+}
+
 async function trained(lessons: readonly Lesson[], seed: number) {
   const node = createAdapterNode(seed);
   await node.teach(lessons);
@@ -44,10 +56,27 @@ async function trained(lessons: readonly Lesson[], seed: number) {
 
 /** Adapters of three nodes against one with all requests, and with one liar among the three. */
 export async function measureAdapters(isDevelopment: boolean): Promise<Record<string, number>> {
-  const seed = isDevelopment ? 500 : 600;
-  const specialists = await measureSetup(SPECIALISTS, seed, [0, 1]);
-  const newcomer = await measureSetup(NEWCOMER, seed, [0]);
+  const first = isDevelopment ? 500 : 600;
+  const seeds = Array.from({ length: isDevelopment ? 1 : NUM_SPLITS }, (_, i) => first + i * SEEDS_PER_SPLIT);
+  const specialists = await measureSplits(SPECIALISTS, seeds, [0, 1]);
+  const newcomer = await measureSplits(NEWCOMER, seeds, [0]);
   return { ...showFigures('adapters of specialists', 'adapter', specialists), ...showFigures('adapters of a newcomer', 'newcomer', newcomer) }; // prettier-ignore
+}
+
+/** The rows of all splits, one after the other. */
+async function measureSplits(
+  setup: Setup,
+  seeds: readonly number[],
+  judged: readonly number[],
+): Promise<Map<string, number[]>> {
+  const all = new Map<string, number[]>();
+  for (const seed of seeds) {
+    const rows = await measureSetup(setup, seed, judged);
+    for (const [name, values] of rows) all.set(name, [...(all.get(name) ?? []), ...values]);
+    const shares = [...rows].map(([name, values]) => `${name} ${(values.reduce((sum, one) => sum + one, 0) / values.length).toFixed(3)}`); // prettier-ignore
+    console.error(`  seed ${seed}: ${shares.join(', ')}`);
+  }
+  return all;
 }
 
 /** By row, whether each held-out question went right, as the mean of the judged nodes. */
@@ -69,8 +98,13 @@ async function measureSetup(setup: Setup, seed: number, judged: readonly number[
   note('alone', alone);
   const adapters: (Factors | null)[] = [];
   for (const node of nodes) adapters.push((await node.adapter())?.factors ?? null);
-  for (const [name, lie] of Object.entries({ '': (one: Factors) => one, ...LIES })) {
-    const sent = adapters.map((factors, i) => (factors === null ? null : i === nodes.length - 1 ? lie(factors) : factors)); // prettier-ignore
+  // Without the last node: a liar costs at least what that node knows. The negative control: the last node learned the same answers, each to another question.
+  const confused = await trained(shuffleAnswers(parts.at(-1)!, random), seed + nodes.length);
+  const shuffled = (await confused.adapter())?.factors ?? null;
+  const last = adapters.at(-1) ?? null;
+  const lies = Object.entries(LIES).map(([name, lie]): [string, Factors | null] => [name, last && lie(last)]);
+  for (const [name, third] of [['', last], ['none', null], ...lies, ['shuffled', shuffled]] as const) {
+    const sent = [...adapters.slice(0, -1), third];
     const after: Uint8Array[] = [];
     for (const i of judged) {
       const peers = sent.flatMap((factors, peer) => (peer === i || factors === null ? [] : [{ name: `node-${peer + 1}`, factors }])); // prettier-ignore
@@ -106,7 +140,9 @@ function showFigures(
     ['federated', 'all requests', `${prefix}_federation_gap`],
     ['plain mean', 'all requests', `${prefix}_plain_mean_gap`],
     ['alone', 'all requests', `${prefix}_federation_gap_alone`],
-    ...Object.keys(LIES).flatMap((lie) => [
+    ['federated, none', 'all requests', `${prefix}_federation_gap_two_nodes`],
+    ...[...Object.keys(LIES), 'shuffled'].flatMap((lie) => [
+      [`federated, ${lie}`, 'federated, none', `${prefix}_poison_harm_${lie}`],
       [`federated, ${lie}`, 'federated', `${prefix}_poison_loss_${lie}`],
       [`plain mean, ${lie}`, 'federated', `${prefix}_poison_loss_plain_mean_${lie}`],
     ]),

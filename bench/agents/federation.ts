@@ -8,6 +8,7 @@ import { createFederationNode, exchange, type FederationNode, type RatedText } f
 /** Desks of a bank, each for some of the 77 intents of its customers. */
 const DESKS = ['cards', 'transfers', 'top-ups', 'accounts'] as const;
 const NUM_NODES = 3;
+const NUM_JUDGED = 2;
 const NUM_RATINGS = 400;
 const NUM_HELD_OUT = 1500;
 const NUM_SPLITS = 2;
@@ -47,6 +48,11 @@ function rateAll(questions: readonly Question[], random: Random): RatedText[] {
   });
 }
 
+function shuffleQualities(ratings: readonly RatedText[], random: Random): RatedText[] {
+  const qualities = shuffle(ratings.map(({ quality }) => quality), random); // prettier-ignore
+  return ratings.map((one, i) => ({ ...one, quality: qualities[i]! }));
+}
+
 /** Lies of a node: all ratings turned around, or one desk praised for everything. */
 const LIES: Readonly<Record<string, (one: RatedText) => RatedText>> = {
   inverted: (one) => ({ ...one, quality: 1 - one.quality }),
@@ -63,13 +69,13 @@ async function judge(node: FederationNode, heldOut: readonly Question[]): Promis
   });
 }
 
-/** Nodes that exchanged their bundles; the figures are those of all but the last, which may lie. */
+/** Nodes that exchanged their bundles; the figures are those of the first two: the third may lie. */
 async function federate(parts: readonly (readonly RatedText[])[], heldOut: readonly Question[]): Promise<Uint8Array[]> {
   const nodes = parts.map(() => createFederationNode(DESKS));
   for (const [i, node] of nodes.entries()) await node.rate(parts[i]!);
   await exchange(nodes);
   const rows: Uint8Array[] = [];
-  for (const node of nodes.slice(0, -1)) rows.push(await judge(node, heldOut));
+  for (const node of nodes.slice(0, NUM_JUDGED)) rows.push(await judge(node, heldOut));
   return rows;
 }
 
@@ -120,6 +126,16 @@ export async function measure({ isDevelopment = false } = {}): Promise<Figures> 
     note('all ratings', await trainAlone(shuffle(rated.flat(), random), heldOut));
     note('alone', await trainAlone(rated[0]!, heldOut));
     note('federated', ...(await federate(rated, heldOut)));
+    // What a liar must cost at least: nobody has its ratings.
+    note('two nodes', ...(await federate(rated.slice(0, NUM_JUDGED), heldOut)));
+    // The negative control: ratings that say nothing about their requests.
+    note(
+      'shuffled',
+      ...(await federate(
+        rated.map((part) => shuffleQualities(part, random)),
+        heldOut,
+      )),
+    );
     for (const [name, lie] of Object.entries(LIES)) {
       console.error(`split ${at + 1}: the third node lies (${name})`);
       const poisoned = [rated[0]!, rated[1]!, rated[2]!.map(lie)];
@@ -149,13 +165,19 @@ export async function measure({ isDevelopment = false } = {}): Promise<Figures> 
   figures['federation_accuracy'] = Number(meanOf('federated').toFixed(4));
   lossOf('federation_gap', 'federated', 'all ratings');
   lossOf('federation_gap_alone', 'alone', 'all ratings');
+  lossOf('federation_gap_two_nodes', 'two nodes', 'all ratings');
+  figures['federation_shuffled'] = Number(meanOf('shuffled').toFixed(4));
+  table.push(['shuffled ratings', meanOf('shuffled').toFixed(4), '–', '–']);
   for (const name of Object.keys(LIES)) {
     lossOf(`poison_loss_${name}`, `federated, ${name}`, 'federated');
+    lossOf(`poison_harm_${name}`, `federated, ${name}`, 'two nodes');
     lossOf(`poison_loss_plain_mean_${name}`, `plain mean, ${name}`, 'all ratings');
   }
   // The worse of both lies.
-  const worst = Object.keys(LIES).reduce((a, b) => (figures[`poison_loss_${b}`]! > figures[`poison_loss_${a}`]! ? b : a)); // prettier-ignore
-  for (const end of ['', '_ci_low', '_ci_high']) figures[`poison_loss${end}`] = figures[`poison_loss_${worst}${end}`]!;
+  for (const key of ['poison_loss', 'poison_harm']) {
+    const worst = Object.keys(LIES).reduce((a, b) => (figures[`${key}_${b}`]! > figures[`${key}_${a}`]! ? b : a));
+    for (const end of ['', '_ci_low', '_ci_high']) figures[`${key}${end}`] = figures[`${key}_${worst}${end}`]!;
+  }
   printTable(table);
   return { ...figures, ...adapters };
 }
