@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
+import { campaign } from '../../../test/support/campaign.ts';
 import { createRandom } from '../../core/random.ts';
 import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import type { KernelPackFactory } from '../contract.ts';
@@ -45,7 +46,10 @@ function drawSides(gpu: KernelPackFactory, seed: number, sideOfMatrix?: () => Si
 const lots = drawSides(wasm, SEED);
 const deviceLots = drawSides(device, SEED);
 // The matrices of one layer's experts are on one side.
-describeKernelPack(`two processor packs, seed ${SEED}`, () => lots, ['experts', 'programs']);
+if (campaign({ short: false, long: true })) {
+  describeKernelPack(`two processor packs, seed ${SEED}`, () => lots, ['experts', 'programs']);
+} else
+  console.log('a split over two processor packs is tested in the long form only; one with a device is tested here');
 describeKernelPack(`a device and a processor pack, seed ${SEED}`, () => deviceLots, ['experts', 'programs', 'vectors']);
 for (const side of SIDES) {
   const factory = drawSides(createFakeDeviceFactory(wasm), SEED, () => side);
