@@ -54,7 +54,7 @@ export async function withSmallPack(
   return withPack(factory, body, { arenaBytes: SMALL_ARENA, numThreads, ...options });
 }
 
-const SMALL_ARENA = 2 ** 23;
+const SMALL_ARENA = 2 ** 24;
 /** Untouched memory costs nothing. */
 const SHARED_ARENA = 2 ** 27;
 

@@ -178,6 +178,9 @@ export function createAttentionOps(
         hasSubgroups,
       };
       const numQueries = queriesOfTile(shape, mostRows, perWorkgroup);
+      const rowsPerTile = numQueries === undefined ? 0 : numQueries / shape.numTogether;
+      // Sequences with few rows, such as those that decode beside a prompt, would leave most of a tile empty.
+      const tileRows = Math.ceil(rowsPerTile / 2);
       const { rows, chunks, merge } = sourcesOf(shape);
       const params = {
         q: q / 4,
@@ -198,18 +201,24 @@ export function createAttentionOps(
         hasSinks: op.sinks == null ? 0 : 1,
         parts: isSplit ? borrowScratch(endOfRows * numHeads * numParts * partVectors(kv.headDim)) : 0,
         numParts,
+        tileRows,
         scaleF: op.scale,
         softcapF: op.softcap,
       };
       if (isSplit) {
         add(chunks, params, [endOfRows, numHeads, numParts]);
         add(merge, params, [endOfRows, numHeads]);
-      } else if (numQueries !== undefined) {
-        const rowsPerTile = numQueries / shape.numTogether;
-        let numTiles = 0;
-        for (let s = 0; s < numSequences; s++) numTiles += Math.ceil(table[4 * s + 1]! / rowsPerTile);
-        add(tilesOf({ ...shape, numQueries }), params, [numTiles, numHeads / shape.numTogether]);
-      } else add(rows, params, [endOfRows, numHeads / shape.numTogether]);
+      } else {
+        let [numTiles, areAllTiled] = [0, numQueries !== undefined];
+        for (let s = 0; s < numSequences; s++) {
+          const numRows = table[4 * s + 1]!;
+          if (numQueries !== undefined && numRows >= tileRows) numTiles += Math.ceil(numRows / rowsPerTile);
+          else areAllTiled &&= numRows === 0;
+        }
+        const numHeadGroups = numHeads / shape.numTogether;
+        if (numQueries !== undefined) add(tilesOf({ ...shape, numQueries }), params, [numTiles, numHeadGroups]);
+        if (!areAllTiled) add(rows, params, [endOfRows, numHeadGroups]);
+      }
       wrote(out, endOfRows * numHeads * kv.headDim * 4);
     },
   };

@@ -11,7 +11,7 @@ import { describeMatmul } from '../pack-matmul.contract.ts';
 import { describeShapes } from '../pack-shapes.contract.ts';
 import { describePackedPages } from '../pack-packed-pages.contract.ts';
 import { disposeSharedPack, expectSameBits, withSmallPack } from '../pack-fixture.contract.ts';
-import { makeRegion, runStep, sequencesOf, type Shape } from '../attention-fixture.contract.ts';
+import { makeRegion, runStep, type Sequence, sequencesOf, type Shape } from '../attention-fixture.contract.ts';
 import { describeKernelPack } from '../pack.contract.ts';
 import { createReferencePackFactory } from '../reference/reference-pack.ts';
 import { findKernelFault } from '../self-check.ts';
@@ -70,13 +70,16 @@ if (reason === null) {
   test.each([0, 270])('attention of a prompt has the bits of its rows alone, with a window of %d', async (window) => {
     const shape: Shape = { numHeads: 8, numKvHeads: 2, headDim: 16, window, softcap: 0 };
     await withSmallPack(prompts, async (fixture) => {
-      const kv = makeRegion(fixture, shape, 19);
-      const sequence = sequencesOf(shape, [300], 19)[0]!;
-      const whole = await runStep(fixture, kv, shape, [{ sequence, start: 0, end: 300 }]);
+      const kv = makeRegion(fixture, shape, 24);
+      const [sequence, other] = sequencesOf(shape, [300, 70], 24) as [Sequence, Sequence];
+      await runStep(fixture, kv, shape, [{ sequence: other, start: 0, end: 69 }]);
+      const decoding = { sequence: other, start: 69, end: 70 };
+      const together = await runStep(fixture, kv, shape, [decoding, { sequence, start: 0, end: 300 }]);
       for (const t of [0, 7, 100, 255, 256, 275, 299]) {
         const alone = await runStep(fixture, kv, shape, [{ sequence, start: t, end: t + 1 }]);
-        expectSameBits(alone, whole.slice(t * 128, (t + 1) * 128), `token ${t}`);
+        expectSameBits(alone, together.slice((t + 1) * 128, (t + 2) * 128), `token ${t}`);
       }
+      expectSameBits(await runStep(fixture, kv, shape, [decoding]), together.slice(0, 128), 'a sequence that decodes');
     });
   });
   // A software driver takes an hour for the whole suite.

@@ -151,17 +151,19 @@ var<workgroup> entries: array<i32, ${CHUNK_TOKENS / 16}>;
 /** The last token that the first row sees, the page table, the number of rows, and the first row. */
 var<workgroup> place: vec4<i32>;
 
+fn numTilesOf(numRows: u32) -> u32 { return select(0u, (numRows + ${rowsPerTile - 1}u) / ${rowsPerTile}u, numRows >= p.tileRows); }
+
 /** Workgroups count the tiles of all sequences in order. */
 fn findRows(tile: u32, tid: u32) {
   if (tid == 0u) { place[2] = 0; }
   workgroupBarrier();
   for (var s = tid; s < p.numSequences; s += ${WORKGROUP}u) {
     var before = 0u;
-    for (var each = 0u; each < s; each++) { before += (data[p.sequences + 4u * each + 1u] + ${rowsPerTile - 1}u) / ${rowsPerTile}u; }
+    for (var each = 0u; each < s; each++) { before += numTilesOf(data[p.sequences + 4u * each + 1u]); }
     let at = p.sequences + 4u * s;
     let numRows = data[at + 1u];
     let row = (tile - before) * ${rowsPerTile}u;
-    if (tile >= before && row < numRows) {
+    if (tile >= before && tile - before < numTilesOf(numRows)) {
       let context = i32(data[at + 2u]);
       place[0] = select(context - i32(numRows) + i32(row), context - 1, p.seesAll == 1u);
       place[1] = i32(data[at + 3u]);

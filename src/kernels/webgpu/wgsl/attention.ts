@@ -34,6 +34,8 @@ export const ATTENTION_PARAMS = [
   'hasSinks',
   'parts',
   'numParts',
+  // Sequences with at least as many rows belong to tiles; 0: there are none.
+  'tileRows',
   'scaleF',
   'softcapF',
 ];
@@ -142,7 +144,7 @@ fn findRow(row: u32, tid: u32) {
     let at = p.sequences + 4u * s;
     let firstRow = data[at];
     let numRows = data[at + 1u];
-    if (row >= firstRow && row < firstRow + numRows) {
+    if (row >= firstRow && row < firstRow + numRows && (p.tileRows == 0u || numRows < p.tileRows)) {
       let context = i32(data[at + 2u]);
       let last = select(context - i32(numRows) + i32(row - firstRow), context - 1, p.seesAll == 1u);
       place[0] = select(0, max(0, last - i32(p.window) + 1), p.window > 0u);
