@@ -10,6 +10,7 @@ import { createKernelFactory, type KernelWarning } from '../../platform/node/ker
 import { modelPartPaths, openModelFile } from '../../platform/node/files/open-model-file.ts';
 import { listMatrices } from '../list-matrices.ts';
 import { createRepackCache } from './repack-cache.ts';
+import { splitWarning } from './split-warning.ts';
 import { openSpillFolder } from '../../platform/node/spill/spill-folder.ts';
 
 function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): SpillStore | null {
@@ -27,7 +28,8 @@ function refuseSpill({ spill, kernels }: ModelSpec, warn: (warning: EngineWarnin
 
 /** Reports a problem that does not stop the program. */
 export type EngineWarning =
-  KernelWarning | { readonly code: 'RUVLLM_KV_SPILL' | 'RUVLLM_DRAFT_MODEL'; readonly message: string };
+  | KernelWarning
+  | { readonly code: 'RUVLLM_KV_SPILL' | 'RUVLLM_DRAFT_MODEL' | 'RUVLLM_GPU_LAYERS'; readonly message: string };
 
 /** Loads the model of a spec on the compute thread, with its draft model. */
 export async function openEngineModel(
@@ -40,6 +42,8 @@ export async function openEngineModel(
   const gguf = openModelFile(spec.path);
   try {
     const { model, kvPacking } = await load(spec, gguf, onProgress, warn);
+    const message = splitWarning(spec, model.memory.split);
+    if (message !== null) warn({ code: 'RUVLLM_GPU_LAYERS', message });
     const loadDraft = async (draftSpec: ModelSpec, draft: GgufFile): Promise<LoadedModel> =>
       (await load(withDraftLayers(draftSpec), draft, () => {}, warn)).model;
     const draftModel = await openDraftModel(spec, gguf, {
