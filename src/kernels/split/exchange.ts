@@ -78,7 +78,7 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
   });
   /** Operations that wait for results of the GPU, in their order. */
   const queue: WaitingJob[] = [];
-  /** What unfinished operations of each side read and write. */
+  /** Ranges that unfinished operations of each side read and write. */
   const touched: Record<Side, ArenaRange[]> = { gpu: [], cpu: [] };
   let lastSide: Side = 'cpu';
 

@@ -50,7 +50,7 @@ export function createWebGpuPackFactory(
   return { ...WEBGPU_SIZES, device, create: async (options) => createWebGpuPack(await open(), options, tuning) };
 }
 
-/** What changes how work is divided, but no result. */
+/** Limits that change how work is divided, but no result. */
 export interface WebGpuTuning {
   /** Rows and heads share a workgroup only if this many workgroups are left. */
   readonly minWorkgroups: number;
