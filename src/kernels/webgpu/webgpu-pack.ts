@@ -58,7 +58,7 @@ export interface WebGpuTuning {
   readonly mostVectorTokens: number;
 }
 
-/** Operations of models that this pack does not run; loading one fails with its name. */
+/** Operations that this pack does not run; models that need them run them on the processor. */
 const UNSUPPORTED = [
   'experts',
   'causalConv',
