@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../core/errors.ts';
+import { takeRoom } from './arena-alignment.ts';
 import { type Arena, alignArena } from './contract.ts';
 
 /** A bump allocator over one buffer; `start` is the end of the pack's scratch. */
@@ -10,14 +10,9 @@ export function createArena(buffer: ArrayBufferLike, start = 0): Arena {
       return used;
     },
     allocate(sizeBytes, what) {
-      const free = buffer.byteLength - used;
-      if (alignArena(sizeBytes) > free) {
-        throw new RuvLLMError('out_of_memory', `${what} needs ${sizeBytes} bytes, the arena has ${free} left`, {
-          data: { neededBytes: sizeBytes, freeBytes: free },
-        });
-      }
+      const taken = takeRoom(sizeBytes, buffer.byteLength - used, what);
       const offset = used;
-      used += alignArena(sizeBytes);
+      used += taken;
       return offset;
     },
     f32: (offset, length) => new Float32Array(buffer, offset, length),

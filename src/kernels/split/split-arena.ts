@@ -1,5 +1,6 @@
 import { assert, RuvLLMError } from '../../core/errors.ts';
 import { type Arena, alignArena, type ArenaRange, type KernelPack, type Offset } from '../contract.ts';
+import { lastFrom, takeRoom } from '../arena-alignment.ts';
 import { SIDES, type Side } from './sides.ts';
 
 /** An allocation: its place in the arena of each side that has it. */
@@ -36,14 +37,9 @@ export function createSplitArena({ arenaBytes, packs, onView }: SplitArenaOption
   let used = 0;
 
   function take(sizeBytes: number, what: string): Offset {
-    const free = arenaBytes - used;
-    if (alignArena(sizeBytes) > free) {
-      throw new RuvLLMError('out_of_memory', `${what} needs ${sizeBytes} bytes, the arena has ${free} left`, {
-        data: { neededBytes: sizeBytes, freeBytes: free },
-      });
-    }
+    const taken = takeRoom(sizeBytes, arenaBytes - used, what);
     const offset = used;
-    used += alignArena(sizeBytes);
+    used += taken;
     return offset;
   }
   function place(sizeBytes: number, what: string, sides: readonly Side[]): Offset {
@@ -57,14 +53,8 @@ export function createSplitArena({ arenaBytes, packs, onView }: SplitArenaOption
     return offset;
   }
   function segmentOf(offset: Offset): Segment {
-    let [low, high] = [0, segments.length - 1];
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (segments[middle]!.offset <= offset) low = middle;
-      else high = middle - 1;
-    }
-    const segment = segments[low];
-    if (segment === undefined || offset < segment.offset || offset > segment.offset + segment.sizeBytes) {
+    const segment = lastFrom(segments, offset);
+    if (segment === undefined || offset > segment.offset + segment.sizeBytes) {
       throw new RuvLLMError('internal', `byte ${offset} is in no allocation of the arena`);
     }
     return segment;

@@ -8,27 +8,15 @@ import { describeExperts } from '../pack-experts.contract.ts';
 import { disposeSharedPack, type PackFixture, withPack } from '../pack-fixture.contract.ts';
 import { describePrograms } from '../pack-programs.contract.ts';
 import { createWasmPackFactory } from '../wasm/wasm-pack.ts';
+import { MISSING_OPERATIONS } from '../webgpu/webgpu-pack.ts';
 import { createFakeDeviceFactory } from './fake-device.contract.ts';
 import { type Side, SIDES } from './sides.ts';
 import { createSplitPackFactory } from './split-pack.ts';
 
 const SEED = 2611;
-/** The operations that the WebGPU pack lacks. */
-const MISSING = [
-  'experts',
-  'causalConv',
-  'selectiveScan',
-  'deltaScan',
-  'mixStreams',
-  'matchLengths',
-  'sparsify',
-  'distances',
-  'searchGraph',
-  'pickLinks',
-];
 const wasm = createWasmPackFactory(createNodeWasmPlatform(['simd128']));
 
-const device = createFakeDeviceFactory(wasm, MISSING);
+const device = createFakeDeviceFactory(wasm, MISSING_OPERATIONS);
 
 /** The side of every operation, matrix and region of pages by lot. */
 function drawSides(gpu: KernelPackFactory, seed: number, sideOfMatrix?: () => Side): KernelPackFactory {

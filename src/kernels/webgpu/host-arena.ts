@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { type Arena, alignArena, type ArenaRange, type Offset } from '../contract.ts';
+import type { Arena, ArenaRange, Offset } from '../contract.ts';
+import { lastFrom, takeRoom } from '../arena-alignment.ts';
 import { mergeRanges } from './ranges.ts';
 
 /** A piece of the arena that `allocate` returned; its host copy exists from the first view on. */
@@ -31,24 +32,11 @@ export function createHostArena(arenaBytes: number): HostArena {
   let [dataBytes, matrixBytes] = [0, 0];
   let viewed: ArenaRange[] = [];
 
-  const take = (sizeBytes: number, what: string): number => {
-    const free = arenaBytes - dataBytes - matrixBytes;
-    if (alignArena(sizeBytes) > free) {
-      throw new RuvLLMError('out_of_memory', `${what} needs ${sizeBytes} bytes, the arena has ${free} left`, {
-        data: { neededBytes: sizeBytes, freeBytes: free },
-      });
-    }
-    return alignArena(sizeBytes);
-  };
+  const take = (sizeBytes: number, what: string): number =>
+    takeRoom(sizeBytes, arenaBytes - dataBytes - matrixBytes, what);
   function segmentOf(offset: Offset, sizeBytes: number): Segment {
-    let [low, high] = [0, segments.length - 1];
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (segments[middle]!.offset <= offset) low = middle;
-      else high = middle - 1;
-    }
-    const segment = segments[low];
-    if (segment === undefined || offset < segment.offset || offset + sizeBytes > segment.offset + segment.sizeBytes) {
+    const segment = lastFrom(segments, offset);
+    if (segment === undefined || offset + sizeBytes > segment.offset + segment.sizeBytes) {
       throw new RuvLLMError('internal', `bytes ${offset} to ${offset + sizeBytes} are in no allocation of the arena`);
     }
     return segment;

@@ -5,20 +5,9 @@ import type { Recorder } from './recorder.ts';
 import type { GpuMatrix } from './weight-store.ts';
 import type { KernelSource } from './wgsl/common.ts';
 import type { WeightLayout } from './wgsl/layouts.ts';
-import {
-  ACCUMULATES,
-  fitsOwnInput,
-  GATED_TILE_ROWS,
-  gatherKernel,
-  HAS_BIAS,
-  MAX_OUTPUTS,
-  TILE_ROWS,
-  TILE_TOKENS,
-  tileKernel,
-  vectorKernel,
-  vectorRows,
-  type VectorShape,
-} from './wgsl/matmul.ts';
+import { fitsOwnInput, gatherKernel, vectorKernel, vectorRows, type VectorShape } from './wgsl/matmul.ts';
+import { ACCUMULATES, HAS_BIAS, MAX_OUTPUTS } from './wgsl/product-parts.ts';
+import { GATED_TILE_ROWS, TILE_ROWS, TILE_TOKENS, tileKernel } from './wgsl/product-tiles.ts';
 import { MAX_BLOCKS, PREPARED_VECTORS, prepareKernel, prepareParts } from './wgsl/prepare.ts';
 import { MAP_KINDS } from './wgsl/elementwise.ts';
 

@@ -46,7 +46,7 @@ export function createWebGpuPackFactory(
   tuning: WebGpuTuning = { minWorkgroups: MIN_WORKGROUPS, mostVectorTokens: MOST_VECTOR_TOKENS },
 ): KernelPackFactory {
   // WebGPU does not tell how much memory a device has.
-  const device = { missing: UNSUPPORTED, maxDataBytes, memoryBytes: null };
+  const device = { missing: MISSING_OPERATIONS, maxDataBytes, memoryBytes: null };
   return { ...WEBGPU_SIZES, device, create: async (options) => createWebGpuPack(await open(), options, tuning) };
 }
 
@@ -59,7 +59,7 @@ export interface WebGpuTuning {
 }
 
 /** Operations that this pack does not run; models that need them run them on the processor. */
-const UNSUPPORTED = [
+export const MISSING_OPERATIONS = [
   'experts',
   'causalConv',
   'selectiveScan',
@@ -72,7 +72,7 @@ const UNSUPPORTED = [
   'pickLinks',
 ] as const;
 
-function unsupportedOps(): Pick<KernelPack, (typeof UNSUPPORTED)[number]> {
+function unsupportedOps(): Pick<KernelPack, (typeof MISSING_OPERATIONS)[number]> {
   const refuse = (name: string) => (): never => {
     throw new RuvLLMError(
       'unsupported',
@@ -80,7 +80,7 @@ function unsupportedOps(): Pick<KernelPack, (typeof UNSUPPORTED)[number]> {
       { data: { operation: name } },
     );
   };
-  return Object.fromEntries(UNSUPPORTED.map((name) => [name, refuse(name)])) as unknown as ReturnType<
+  return Object.fromEntries(MISSING_OPERATIONS.map((name) => [name, refuse(name)])) as unknown as ReturnType<
     typeof unsupportedOps
   >;
 }
@@ -218,7 +218,7 @@ function createWebGpuPack(
     name,
     numThreads: 1,
     arena,
-    missing: UNSUPPORTED,
+    missing: MISSING_OPERATIONS,
     loadMatrix(source) {
       const matrix = store.load(source);
       products.reserve(matrix);

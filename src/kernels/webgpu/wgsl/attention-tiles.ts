@@ -1,6 +1,6 @@
 import type { KvPrecision } from '../../contract.ts';
 import { ATTENTION_PARAMS, type AttentionShape, BYTES, CHUNK_TOKENS, READERS } from './attention.ts';
-import { ACTIVATIONS, EXACT_MATH, type KernelSource, main, WORKGROUP } from './common.ts';
+import { ACTIVATIONS, EXACT_MATH, type KernelSource, main, range, unroll, WORKGROUP } from './common.ts';
 
 /** Attention of many rows: a workgroup visits chunks with some consecutive rows of a sequence and some of their heads. */
 export interface TileShape extends Pick<
@@ -18,9 +18,6 @@ const QUERY_GROUPS = 4;
 const TOKENS_PER_THREAD = 4;
 const VALUES_AT_ONCE = 4;
 const KEYS_AT_ONCE = 4;
-
-const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
-const unroll = (count: number, line: (i: number) => string): string => range(count).map(line).join('\n');
 
 /** Vectors between the weights of two tokens: one more than needed, so that neighbours are in different banks. */
 const strideOf = (numQueries: number): number => numQueries / 4 + 1;

@@ -1,5 +1,5 @@
 import type { KvPrecision } from '../../contract.ts';
-import { ACTIVATIONS, EXACT_MATH, type KernelSource, main, reduction, WORKGROUP } from './common.ts';
+import { ACTIVATIONS, EXACT_MATH, type KernelSource, main, reduction, unroll, WORKGROUP } from './common.ts';
 
 /** Context tokens of one pass over a workgroup; passes start at multiples of it, so they never depend on the batch. */
 export const CHUNK_TOKENS = WORKGROUP;
@@ -96,9 +96,6 @@ fn halfAt(at: u32) -> f32 { return unpack2x16float(data[at >> 2u])[(at >> 1u) & 
 const VALUES_AT_ONCE = 8;
 const KEYS_AT_ONCE = [16, 8, 4, 2, 1];
 
-const lines = (count: number, line: (i: number) => string): string =>
-  Array.from({ length: count }, (_, i) => line(i)).join('\n');
-
 const nextPowerOfTwo = (value: number): number => 2 ** Math.ceil(Math.log2(value));
 
 /**
@@ -177,8 +174,8 @@ fn visitChunk(chunk: u32, head: u32, tid: u32) -> Part {
     let entry = entries[tid >> 4u];
     var dot = ${type}(0.0);
     for (var d = 0u; d < ${headDim}u; d += ${unrolled}u) {
-      ${lines(unrolled, (j) => `let k${j} = ${read('key', `kvHead, d + ${j}u, tid & 15u`)};`)}
-      ${lines(unrolled, (j) => `dot = fma(query[d + ${j}u], ${type}(k${j}), dot);`)}
+      ${unroll(unrolled, (j) => `let k${j} = ${read('key', `kvHead, d + ${j}u, tid & 15u`)};`)}
+      ${unroll(unrolled, (j) => `dot = fma(query[d + ${j}u], ${type}(k${j}), dot);`)}
     }
     score = dot * p.scaleF;
     if (p.softcapF > 0.0) { score = p.softcapF * ${heads((h) => `tanhOf(${ofHead('score', h)} / p.softcapF)`)}; }
@@ -205,7 +202,7 @@ fn visitChunk(chunk: u32, head: u32, tid: u32) -> Part {
     if (d < ${headDim}u) {
       // Beyond the last token it is read again, with no weight.
       for (var t = source; t <= to; t += ${VALUES_AT_ONCE * groups}) {
-        ${lines(
+        ${unroll(
           VALUES_AT_ONCE,
           (i) => `var v${i} = 0.0;
         {
@@ -214,7 +211,7 @@ fn visitChunk(chunk: u32, head: u32, tid: u32) -> Part {
           v${i} = ${read('value', 'kvHead, d, at & 15u')};
         }`,
         )}
-        ${lines(VALUES_AT_ONCE, (i) => `sum = fma(select(${type}(0.0), chances[u32(min(t + ${i * groups}, to) - start)], t + ${i * groups} <= to), ${type}(v${i}), sum);`)}
+        ${unroll(VALUES_AT_ONCE, (i) => `sum = fma(select(${type}(0.0), chances[u32(min(t + ${i * groups}, to) - start)], t + ${i * groups} <= to), ${type}(v${i}), sum);`)}
       }
     }
     ${
@@ -259,7 +256,7 @@ fn finishRow(row: u32, head: u32, tid: u32, part: Part) {
     (_, j) =>
       `if (tid < ${lanes}u && tid + ${j * WORKGROUP}u < ${headDim}u) {
     let value = part.v${j} * factor / total;
-    ${lines(numTogether, (h) => `put(at + ${h * headDim}u + tid + ${j * WORKGROUP}u, ${ofHead('value', h)});`)}
+    ${unroll(numTogether, (h) => `put(at + ${h * headDim}u + tid + ${j * WORKGROUP}u, ${ofHead('value', h)});`)}
   }`,
   ).join('\n  ')}
 }`;

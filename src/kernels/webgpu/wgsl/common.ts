@@ -1,6 +1,11 @@
 /** Threads of a workgroup in every kernel: the least that all devices support. */
 export const WORKGROUP = 256;
 
+export const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
+/** Repeated code, a line for each number. */
+export const unroll = (count: number, line: (i: number) => string): string => range(count).map(line).join('\n');
+
 /** A kernel: its parameters in order, and its code. A name that ends in `F` is a float. */
 export interface KernelSource {
   readonly name: string;

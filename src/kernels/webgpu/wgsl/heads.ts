@@ -62,6 +62,16 @@ export const WRITE_KV: KernelSource = {
   }`),
 };
 
+/** The kind, number and place of head `index` of a token: those of q, then of k, then of v. */
+const FIND_HEAD = `let isQuery = index < p.numHeads;
+    let isKey = !isQuery && index < p.numHeads + p.numKvHeads;
+    var head = index;
+    var at = p.q + (token * p.numHeads + index) * p.headDim;
+    if (!isQuery) {
+      head = (index - p.numHeads) % p.numKvHeads;
+      at = select(p.v, p.k, isKey) + (token * p.numKvHeads + head) * p.headDim;
+    }`;
+
 /** Norms of heads, rotation and storing: one workgroup per head of q, k or v of a token. */
 export const ROTATE_AND_STORE: KernelSource = {
   name: 'rotateAndStore',
@@ -97,14 +107,7 @@ export const ROTATE_AND_STORE: KernelSource = {
   for (var n = wid.x; n < p.numTokens * perToken; n += nwg.x) {
     let token = n / perToken;
     let index = n - token * perToken;
-    let isQuery = index < p.numHeads;
-    let isKey = !isQuery && index < p.numHeads + p.numKvHeads;
-    var head = index;
-    var at = p.q + (token * p.numHeads + index) * p.headDim;
-    if (!isQuery) {
-      head = (index - p.numHeads) % p.numKvHeads;
-      at = select(p.v, p.k, isKey) + (token * p.numKvHeads + head) * p.headDim;
-    }
+    ${FIND_HEAD}
     let weight = select(p.kNorm, p.qNorm, isQuery);
     if ((isQuery && p.hasQNorm == 1u) || (isKey && p.hasKNorm == 1u)) {
       let factor = rmsFactor(at, p.headDim, p.epsilonF, tid);
@@ -141,14 +144,7 @@ export const ROTATE_AND_STORE_PAIRS: KernelSource = {
     let pair = n % pairs;
     let index = n / pairs % perToken;
     let token = n / pairs / perToken;
-    let isQuery = index < p.numHeads;
-    let isKey = !isQuery && index < p.numHeads + p.numKvHeads;
-    var head = index;
-    var at = p.q + (token * p.numHeads + index) * p.headDim;
-    if (!isQuery) {
-      head = (index - p.numHeads) % p.numKvHeads;
-      at = select(p.v, p.k, isKey) + (token * p.numKvHeads + head) * p.headDim;
-    }
+    ${FIND_HEAD}
     var first = 2u * pair;
     var second = first + 1u;
     if ((isQuery || isKey) && pair < turned) {
