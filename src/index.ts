@@ -26,6 +26,8 @@ export type { Figure, RetrievalRow } from './learning/evaluation/retrieval.ts';
 export { openRouter } from './node/lazy-router.ts';
 export type { KvCacheStats } from './kv-cache/kv-cache.ts';
 export type { KvPacking } from './kv-cache/kv-policy.ts';
+export type { SharedStats } from './kv-cache/shared-pages.ts';
+export type { SharedStoreStats } from './kv-cache/shared-store.ts';
 export type { SpillStats } from './kv-cache/types.ts';
 export type { Pooling } from './engine/pooling.ts';
 export type { Memory, MemoryOptions, NewItem } from './memory/memory.ts';
@@ -56,6 +58,7 @@ export type {
   ToolCallDelta,
   Usage,
 } from './runtime/generation-types.ts';
+export type { KvSharedConfig, KvSharedS3Config } from './runtime/kv-shared-option.ts';
 export type { KvSpillConfig } from './runtime/kv-spill-option.ts';
 export type { Feedback } from './learning/trajectories/feedback.ts';
 export type { FeedbackReceipt } from './runtime/learning/feedback-log.ts';

@@ -45,7 +45,7 @@ export async function openBrowserModel(spec: ModelSpec, options: BrowserModelOpt
     load: async (draftSpec, draft) => (await load(draftSpec, draft, () => {})).model,
     warn,
   });
-  return { model, draftModel, modelHash, kvPacking, spill, warn };
+  return { model, draftModel, modelHash, kvPacking, spill, shared: null, warn };
 }
 
 async function openSpill(

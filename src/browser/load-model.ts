@@ -17,7 +17,7 @@ import { openVision, readProjector } from './open-vision.ts';
 import { spawnEngine } from './spawn-engine.ts';
 
 /** Options that need Node; a page gets `unsupported` for them. */
-const NODE_OPTIONS = ['engineProcess', 'hfToken', 'repackCache'] as const;
+const NODE_OPTIONS = ['engineProcess', 'hfToken', 'kvShared', 'repackCache'] as const;
 
 /** How a model is loaded in a page; every field has a default. */
 export interface BrowserModelConfig

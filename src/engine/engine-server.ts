@@ -83,6 +83,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   const open = (spec: ModelSpec): Promise<OpenedEngine> =>
     openEngine(spec, options.openModel, {
       now,
+      onReady: () => startLoop(),
       onProgress(loadedBytes, totalBytes) {
         numTurns++; // a model that is loaded again is progress, too
         post({ type: 'progress', loadedBytes, totalBytes });

@@ -2,6 +2,7 @@ import { assert, RuvLLMError } from '../core/errors.ts';
 import { MAX_TOP } from '../kernels/contract.ts';
 import type { BlockEvent } from '../kv-cache/block-log.ts';
 import { createKvCache, type KvCache, type KvCacheStats } from '../kv-cache/kv-cache.ts';
+import type { SharedStore } from '../kv-cache/shared-store.ts';
 import type { SpillStore, PrefixQuery, PrefixReport } from '../kv-cache/types.ts';
 import type { LoadedModel, StepBatch } from '../models/types.ts';
 import type { Adapter } from '../adapters/index.ts';
@@ -22,6 +23,12 @@ import { countDrafts } from './speculation/types.ts';
 import { createPendingSamples } from './pending-samples.ts';
 import { createStepResults } from './step-results.ts';
 import { createWaitingList } from './waiting-list.ts';
+
+/** A shared store, and the longest a request waits for its pages. */
+export interface SharedTier {
+  readonly store: SharedStore;
+  readonly timeoutMs: number;
+}
 
 export interface EngineOptions {
   /** Maximum tokens of one sequence, prompt and generated; limited by the page pool. */
@@ -48,6 +55,10 @@ export interface EngineOptions {
   readonly blockSalt?: string | null;
   /** Where evicted pages are spilled; default: nowhere. */
   readonly spill?: SpillStore | null;
+  /** Storage of several nodes for pages, and the longest a request waits for it; default: none. */
+  readonly shared?: SharedTier | null;
+  /** Called when there is work again that no request caused. */
+  readonly onReady?: () => void;
   /** Whether tokens are drafted and verified in one step; default false. Never in models with recurrent layers, whose state cannot go back. */
   readonly speculates?: boolean;
   /** A smaller model with the same vocabulary that drafts tokens; the engine owns it. Default none. */
@@ -66,7 +77,8 @@ export interface Engine {
   readonly packsPages: boolean;
   readonly hasWork: boolean;
   /**
-   * Tokens that are chosen in another thread: all sequences wait for them, or the next step should wait a moment for quick ones.
+   * Tokens that are chosen in another thread, and pages of other nodes: all sequences wait for them, or the next step should wait a
+   * moment for quick ones.
    * null: neither.
    */
   readonly awaited: { readonly next: Promise<void>; readonly isIdle: boolean } | null;
@@ -141,6 +153,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     minTokens: options.minContext ?? 0,
     keepsPrefixes: options.keepsPrefixes ?? true,
     spill: options.spill ?? null,
+    shared: options.shared == null ? null : { ...options.shared, now, onReady: options.onReady ?? (() => {}) },
     states: model.states,
     blockSalt: options.blockSalt ?? null,
   });
@@ -214,6 +227,8 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     let plan: Schedule | null = null;
     const events = [...results.collect(), ...table.expire()];
     try {
+      cache.fetches?.settle();
+      table.queueFetched();
       learned.settle();
       await cache.maintain(state.running);
       if (sequences.size === 0) return events;
@@ -224,12 +239,16 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       }
       countStep(plan);
       if (plan.rows.length === 0) {
-        assert(plan.preemptedIds.length + pending.size > 0, `nothing to compute for ${sequences.size} sequences`);
+        assert(plan.preemptedIds.length + pending.size + table.fetching.size > 0, `nothing to compute for ${sequences.size} sequences`);
         return events;
       }
       const batch = buildBatch(plan, sequences, Math.min(MAX_TOP, shape.vocabSize));
       const startMs = now();
       const logits = await computeLogits(plan, batch);
+      cache.onComputed(
+        plan.rows.reduce((sum, { numRows }) => sum + numRows, 0),
+        now() - startMs,
+      );
       const stepEvents = results.apply(plan, logits, batch.numTop! > 0);
       speculator?.settle(plan, now() - startMs);
       return [...events, ...stepEvents];
@@ -299,8 +318,12 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       return sequences.size > 0;
     },
     get awaited() {
-      const isIdle = pending.size > 0 && pending.size === sequences.size;
-      return isIdle || pending.areQuick ? { next: pending.next, isIdle } : null;
+      const numAway = pending.size + table.fetching.size;
+      const isIdle = numAway > 0 && numAway === sequences.size;
+      if (!isIdle && !pending.areQuick) return null;
+      const next = pending.size === 0 ? [] : [pending.next];
+      if (table.fetching.size > 0) next.push(cache.fetches!.next);
+      return { next: Promise.race(next), isIdle };
     },
     add(added) {
       const requestAdapters = adapters.resolve(added.adapters ?? []);
@@ -373,7 +396,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     countTenant: (tenant) => cache.countTenant(tenant) + learned.count(tenant) + (draftModel?.countTenant(tenant) ?? 0),
     stats: () => ({
       numRunning: state.running.length,
-      numWaiting: state.waiting.length,
+      numWaiting: state.waiting.length + table.fetching.size,
       numPages: limits.numPages,
       numFreePages: limits.numPages - Math.ceil(heldBytes() / model.pages.pageBytes),
       ...totals,
@@ -386,9 +409,9 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       draftBytes: learned.reservedBytes,
     }),
     checkIntegrity() {
-      const all = [...state.running, ...state.waiting];
+      const all = [...state.running, ...state.waiting, ...table.fetching.keys()];
       assert(all.length === sequences.size, `${all.length} sequences in lists, ${sequences.size} registered`);
-      for (const sequence of state.waiting) {
+      for (const sequence of [...state.waiting, ...table.fetching.keys()]) {
         assert(sequence.pages.pages.length === 0, `waiting sequence ${sequence.request.id} holds pages`);
       }
       cache.checkIntegrity(state.running.map(({ pages }) => pages));
@@ -397,7 +420,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       for (const id of sequences.keys()) abort(id);
       learned.settle();
       learned.dispose();
-      cache.dispose();
+      await cache.dispose();
       await draftModel?.dispose();
       await model.dispose();
     },

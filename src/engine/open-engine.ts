@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
+import type { SharedStore } from '../kv-cache/shared-store.ts';
 import type { SpillStore } from '../kv-cache/types.ts';
 import type { LoadedModel } from '../models/types.ts';
 import { createEngine, type Engine } from './engine.ts';
@@ -11,6 +12,8 @@ export interface OpenedModel {
   readonly modelHash: string;
   readonly kvPacking: ModelReport['kvPacking'];
   readonly spill: SpillStore | null;
+  /** Storage for pages that other nodes use, too. */
+  readonly shared: SharedStore | null;
   /** Drafts tokens of the model; null: none. */
   readonly draftModel: LoadedModel | null;
   /** Reports a problem of the running engine that costs speed only. */
@@ -57,9 +60,9 @@ function checkContext({ maxContext }: Engine, spec: ModelSpec): void {
 export async function openEngine(
   spec: ModelSpec,
   open: OpenModel,
-  { now, onProgress }: { now: () => number; onProgress: LoadProgress },
+  { now, onProgress, onReady }: { now: () => number; onProgress: LoadProgress; onReady: () => void },
 ): Promise<OpenedEngine> {
-  const { model, draftModel, modelHash, kvPacking, spill, warn } = await open(spec, onProgress);
+  const { model, draftModel, modelHash, kvPacking, spill, shared, warn } = await open(spec, onProgress);
   const engine = createEngine(model, {
     maxContext: spec.maxContext,
     minContext: minContextOf(spec),
@@ -75,6 +78,8 @@ export async function openEngine(
     draftModel,
     warn,
     spill,
+    shared: shared === null || spec.shared === null ? null : { store: shared, timeoutMs: spec.shared.timeoutMs },
+    onReady,
     blockSalt: spec.blockSalt,
   });
   try {

@@ -3,6 +3,7 @@ import type { SerializedError } from '../core/errors.ts';
 import type { FloatKvPrecision, PackedKvPrecision, KernelChoice } from '../kernels/contract.ts';
 import type { BlockEvent } from '../kv-cache/block-log.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
+import type { SharedPlace } from '../kv-cache/shared-store.ts';
 import type { Retention } from '../kv-cache/types.ts';
 import type { GpuLayers } from '../models/choose-split.ts';
 import type { DecoderShape, LoadedModel } from '../models/types.ts';
@@ -86,6 +87,8 @@ export interface ModelSpec {
   readonly prefixCache: boolean;
   /** Where evicted pages are spilled, also for the next start; null: nowhere. */
   readonly spill: SpillSpec | null;
+  /** Storage for pages that other nodes use, too; null: none. */
+  readonly shared: SharedSpec | null;
   /** Reports the contents of the prefix cache by hashes with this salt; null: it does not. */
   readonly blockSalt: string | null;
   readonly maxWaiting: number;
@@ -105,6 +108,16 @@ export interface SpillSpec {
   readonly limitBytes: number;
   /** The 32-byte key that encrypts every file in it. */
   readonly masterKey: Uint8Array;
+}
+
+/** Sealed KV pages in storage that several nodes use. */
+export interface SharedSpec {
+  readonly place: SharedPlace;
+  /** The 32-byte key that all nodes of the fleet derive from their secret. */
+  readonly masterKey: Uint8Array;
+  readonly limitBytes: number;
+  /** The longest a request waits for pages, and a read for the storage. */
+  readonly timeoutMs: number;
 }
 
 /** Whether tokens are drafted and verified in one step; `auto`: where it pays, by measurement. */

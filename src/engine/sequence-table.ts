@@ -1,5 +1,6 @@
 import { assert, RuvLLMError, serializeError } from '../core/errors.ts';
 import type { KvCache } from '../kv-cache/kv-cache.ts';
+import type { PageFetch } from '../kv-cache/page-fetch.ts';
 import type { AdapterTable } from './adapter-table.ts';
 import type { SchedulerState } from './scheduler.ts';
 import { createSequence, numGenerated, type Sequence } from './sequence.ts';
@@ -10,8 +11,12 @@ export interface SequenceTable {
   readonly byId: ReadonlyMap<number, Sequence>;
   readonly numRefused: number;
   readonly numExpired: number;
+  /** Sequences that wait for pages of other nodes, in no list of the scheduler. */
+  readonly fetching: ReadonlyMap<Sequence, PageFetch>;
   /** Queues a checked request; throws `overloaded` if too many are waiting. */
   add(request: AdmittedRequest): void;
+  /** Queues the sequences whose pages have arrived. */
+  queueFetched(): void;
   /** Removes a sequence; its pages stay in the prefix cache until they are evicted. */
   finish(sequence: Sequence): void;
   /** Removes a sequence and discards its pages. */
@@ -36,6 +41,7 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
   const { state, cache, adapters, maxWaiting, maxRequestsPerTenant, now } = options;
   const { shares } = state;
   const byId = new Map<number, Sequence>();
+  const fetching = new Map<Sequence, PageFetch>();
   let numRefused = 0;
   let numExpired = 0;
   /** No request expires before; earlier than the next where that request has ended. */
@@ -51,6 +57,8 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
     const index = state.running.indexOf(sequence);
     if (index >= 0) state.running.splice(index, 1);
     else state.waiting.remove(sequence);
+    fetching.get(sequence)?.cancel();
+    fetching.delete(sequence);
     sequence.pages.end();
     options.onEnd(sequence, isFailed);
   }
@@ -61,7 +69,7 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
   }
 
   function refuseWhenFull({ tenant }: EngineRequest): void {
-    const numWaiting = state.waiting.length;
+    const numWaiting = state.waiting.length + fetching.size;
     const numRequests = shares.numRequests(tenant);
     if (numWaiting < maxWaiting && numRequests < maxRequestsPerTenant) return;
     numRefused++;
@@ -75,6 +83,7 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
 
   return {
     byId,
+    fetching,
     get numRefused() {
       return numRefused;
     },
@@ -89,7 +98,16 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
       shares.enter(request.tenant);
       byId.set(request.id, sequence);
       nextExpiryMs = Math.min(nextExpiryMs, expiryOf(sequence));
-      state.waiting.add(sequence);
+      const fetch = cache.fetchShared(request, sequence.cacheKeys);
+      if (fetch === null) state.waiting.add(sequence);
+      else fetching.set(sequence, fetch);
+    },
+    queueFetched() {
+      for (const [sequence, fetch] of fetching) {
+        if (!fetch.isDone) continue;
+        fetching.delete(sequence);
+        state.waiting.add(sequence);
+      }
     },
     finish,
     fail(sequence, error) {

@@ -3,7 +3,7 @@ import { numBehind, type Sequence } from './sequence.ts';
 /** Waiting sequences. A step looks at one per tenant and priority, however many there are. */
 export interface WaitingList extends Iterable<Sequence> {
   readonly length: number;
-  /** Queues a sequence; ids of new ones increase. */
+  /** Queues a sequence: a new one by its id, which increases. */
   add(sequence: Sequence): void;
   /** False if it is not waiting. */
   remove(sequence: Sequence): boolean;
@@ -51,8 +51,10 @@ export function createWaitingList(): WaitingList {
       length++;
       if (sequence.turn !== null) return void preempted.unshift(sequence);
       const lane = lanes.get(laneOf(sequence));
-      if (lane === undefined) lanes.set(laneOf(sequence), [sequence]);
-      else lane.push(sequence);
+      if (lane === undefined) return void lanes.set(laneOf(sequence), [sequence]);
+      let at = lane.length;
+      while (at > 0 && lane[at - 1]!.request.id > sequence.request.id) at--;
+      lane.splice(at, 0, sequence);
     },
     remove(sequence) {
       if (sequence.turn !== null) return removeFrom(preempted, sequence);

@@ -10,6 +10,8 @@ import type { PageMemory } from './page-memory.ts';
 import { createPrefixTree } from './prefix-tree.ts';
 import { createSequencePages, type PageCounts, type SequencePages } from './sequence-pages.ts';
 import { createSequenceState, usableMatch } from './sequence-state.ts';
+import type { PageFetch, PageFetches } from './page-fetch.ts';
+import { createSharedPages, type SharedPagesOptions, type SharedStats } from './shared-pages.ts';
 import { createSpillQueue } from './spill-queue.ts';
 import { createStateShelf, type StateMemory } from './state-shelf.ts';
 import type { KvPage, PageTier, Reservation, Retention, SpillStats, SpillStore } from './types.ts';
@@ -32,6 +34,8 @@ export interface KvCacheOptions {
   /** Enables the prefix cache. Default true. */
   readonly keepsPrefixes?: boolean;
   readonly spill?: SpillStore | null;
+  /** Storage of several nodes behind memory and disk; default null: none. */
+  readonly shared?: Pick<SharedPagesOptions, 'store' | 'timeoutMs' | 'now' | 'onReady'> | null;
   /** Of models with recurrent layers; more than sequences can run at once. */
   readonly states?: StateMemory | null;
   /** Reports cached pages by hashes with this salt; default null: it does not. */
@@ -62,6 +66,12 @@ export interface KvCache {
   /** The keys of images in `tokens` of its functions. */
   readonly images: Pick<ImageKeys, 'keyOf'>;
   openSequence(owner: SequenceOwner): SequencePages;
+  /** Reads pages of a prompt that other nodes stored; null: nothing to wait for. Call it after `openSequence`. */
+  fetchShared(owner: SequenceOwner, tokens: readonly number[]): PageFetch | null;
+  /** Pages on their way from the shared store; null without one. */
+  readonly fetches: Pick<PageFetches, 'size' | 'next' | 'settle'> | null;
+  /** A step computed this many tokens. */
+  onComputed(numTokens: number, elapsedMs: number): void;
   /** Between two steps: packs pages that left the tails of `running`; above the high mark, reclaims down to the low mark. */
   maintain(running: readonly RunningPages[]): Promise<void>;
   readonly hasBackgroundWork: boolean;
@@ -88,7 +98,8 @@ export interface KvCache {
   prefixes(query: PrefixQuery): PrefixReport;
   /** Throws `internal` if pages, trees and sequences are inconsistent. */
   checkIntegrity(sequences: Iterable<SequencePages>): void;
-  dispose(): void;
+  /** Writes what is queued; resolves when a shared store has it, too. */
+  dispose(): Promise<void>;
 }
 
 export interface RunningPages {
@@ -122,6 +133,8 @@ export interface KvCacheStats extends Readonly<PageCounts> {
   /** States of recurrent layers, and how many of them are checkpoints of cached pages. Null: there are none. */
   readonly states: { readonly numStates: number; readonly stateBytes: number; readonly numCheckpoints: number } | null;
   readonly spill: (SpillStats & { readonly numWaiting: number }) | null;
+  /** The store that other nodes use, too; null: none. */
+  readonly shared: SharedStats | null;
 }
 
 /** Idle pages packed at a time: meanwhile each occupies both tiers. */
@@ -164,6 +177,17 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
     numCopied: 0,
   };
   const room = { numReturns: 0 };
+  const shared =
+    options.shared == null
+      ? null
+      : createSharedPages({
+          ...options.shared,
+          sources: { memory, pool, states, makeRoom },
+          tree,
+          spill,
+          images,
+          onRestored: (numPages) => (counts.numRestored += numPages),
+        });
   let numPrivate = 0;
   let isReclaiming = false;
   /** Pages that evictions of this step have written to disk. */
@@ -184,6 +208,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
       isEnough,
       onEvict(page, place) {
         if (spill?.writeEvicted(page, place) === true) numWrittenNow++;
+        shared?.writeEvicted(page, place);
       },
     });
   }
@@ -313,13 +338,17 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
       const namespace = namespaceOf(owner);
       const id = namespaceId(namespace);
       const isShared = keepsPrefixes && owner.cachePrefix;
-      if (isShared) spill?.admit(namespace);
+      if (isShared) {
+        spill?.admit(namespace);
+        shared?.admit(namespace);
+      }
       return createSequencePages(
         {
           memory,
           pool,
           tree,
           spill,
+          shared,
           states,
           counts,
           room,
@@ -330,15 +359,25 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
         { namespace: isShared ? id : newPrivateNamespace(), isShared, retention: owner.retention },
       );
     },
+    fetchShared(owner, tokens) {
+      if (shared === null || !keepsPrefixes || !owner.cachePrefix) return null;
+      return shared.fetch(namespaceId(namespaceOf(owner)), tokens, owner.retention);
+    },
+    fetches: shared?.fetches ?? null,
+    onComputed: (numTokens, elapsedMs) => shared?.onComputed(numTokens, elapsedMs),
     async maintain(running) {
       if (memory.packed !== null) await packBehindTails(running);
       if (isReclaiming || !isBelow(HIGH_MARK)()) await reclaim();
       else spill?.writeSome(WRITES_BESIDE_WORK);
+      shared?.work(WRITES_BESIDE_WORK);
     },
     get hasBackgroundWork() {
-      return spill !== null && spill.numWaiting > 0;
+      return (spill !== null && spill.numWaiting > 0) || shared?.hasWork === true;
     },
-    workInBackground: () => spill?.writeSome(WRITES_WHEN_IDLE),
+    workInBackground() {
+      spill?.writeSome(WRITES_WHEN_IDLE);
+      shared?.work(WRITES_WHEN_IDLE);
+    },
     canReserve: (sizeBytes) => leavesRoom(sizeBytes) && pool.canReserve(sizeBytes),
     reserve(sizeBytes) {
       const { budgetBytes } = pool;
@@ -370,6 +409,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
       order.clear(); // it remembers the beginnings of prompts
       room.numReturns++;
       spill?.eraseTenant(tenant, options);
+      shared?.forgetTenant(tenant);
     },
     countTenant: (tenant) => namespacesOf(tenant).length + (spill?.numPagesOf(tenant) ?? 0),
     stats() {
@@ -392,6 +432,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
         adapterBytes: pool.reservedBytes(),
         states: states === null ? null : { numStates: states.numStates, stateBytes: states.stateBytes, numCheckpoints: states.numCheckpoints }, // prettier-ignore
         spill: spill === null ? null : { ...spill.stats(), numWaiting: spill.numWaiting },
+        shared: shared?.stats() ?? null,
       };
     },
     cachedTokens(owner, tokens) {
@@ -421,8 +462,9 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
         `peak of ${pool.peakBytes} bytes exceeds the budget of ${pool.budgetBytes}`,
       );
     },
-    dispose() {
+    async dispose() {
       spill?.writeSome(Infinity);
+      await shared?.close();
       spill?.close();
     },
   };

@@ -1,6 +1,8 @@
 import { assert } from '../core/errors.ts';
+import { placeContent } from './page-content.ts';
 import type { PageMemory } from './page-memory.ts';
 import { createSequenceState, type StateStep, usableMatch } from './sequence-state.ts';
+import type { SharedPages } from './shared-pages.ts';
 import type { SpillQueue } from './spill-queue.ts';
 import type { StateShelf } from './state-shelf.ts';
 import type { KvPage, PagePool, PageTier, PrefixMatch, PrefixTree, Retention } from './types.ts';
@@ -11,6 +13,7 @@ export interface PageSources {
   readonly pool: PagePool;
   readonly tree: PrefixTree;
   readonly spill: SpillQueue | null;
+  readonly shared: Pick<SharedPages, 'enqueue'> | null;
   /** Null: no layer is recurrent. */
   readonly states: StateShelf | null;
   readonly counts: PageCounts;
@@ -92,7 +95,7 @@ export interface SequencePages {
 }
 
 export function createSequencePages(sources: PageSources, sharing: Sharing): SequencePages {
-  const { memory, pool, tree, spill, counts, room, states } = sources;
+  const { memory, pool, tree, spill, shared, counts, room, states } = sources;
   const { pageTokens } = memory;
   const { retention } = sharing;
   let { namespace, isShared } = sharing;
@@ -130,27 +133,12 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     for (const stored of spill?.find(namespace, prefix, pages.length) ?? []) {
       const content = stored.read();
       if (content === null) return;
-      const pageBytes = sizeOf(content.tier) ?? -1;
-      const numStateBytes = content.bytes.length - pageBytes;
-      // Another size means another page layout: treated as a miss.
-      if (numStateBytes !== 0 && numStateBytes !== states?.stateBytes) return;
-      if (!sources.makeRoom(content.tier, 1)) return;
-      const [page] = pool.allocate(content.tier, 1);
-      memory.bytesOf(page!.tier, page!.index).set(content.bytes.subarray(0, pageBytes));
-      if (numStateBytes > 0) restoreState(page!, content.bytes.subarray(pageBytes));
-      pages.push(page!);
+      const page = placeContent(sources, content);
+      if (page === null) return;
+      pages.push(page);
       counts.numRestored++;
     }
   }
-
-  function restoreState(page: KvPage, bytes: Uint8Array): void {
-    const index = states!.tryTake();
-    if (index === null) return;
-    states!.bytesOf(index).set(bytes);
-    states!.attach(page, { index, numTokens: pageTokens });
-  }
-
-  const sizeOf = (tier: PageTier): number | undefined => (tier === 'float' ? memory : memory.packed)?.pageBytes;
 
   /** Takes the whole cached pages; returns their tokens. */
   function takeCached(prefix: readonly number[], match: PrefixMatch): number {
@@ -302,7 +290,11 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
       if (numComputed > 0) {
         publish(tokens, numComputed);
         state?.saveFinal(pages, numComputed);
-        if (isShared) spill?.enqueue(namespace, tokens.slice(0, numComputed), pages);
+        if (isShared) {
+          const computed = tokens.slice(0, numComputed);
+          spill?.enqueue(namespace, computed, pages);
+          shared?.enqueue(namespace, computed, pages);
+        }
       }
       giveBack();
     },

@@ -1,6 +1,8 @@
 import { decodeNamespace, namespaceId, type CacheNamespace } from './cache-namespace.ts';
 import type { ImageKeys } from './image-keys.ts';
+import { contentOf } from './page-content.ts';
 import type { PageMemory } from './page-memory.ts';
+import { createPageNames } from './page-names.ts';
 import type { StateShelf } from './state-shelf.ts';
 import type { KvPage, SpillSpace, SpillStats, SpillStore, TreePlace } from './types.ts';
 
@@ -48,61 +50,15 @@ export function createSpillQueue(
 ): SpillQueue {
   const { pageTokens } = memory;
   const spaces = new Map<string, SpillSpace>();
-  const keys = new WeakMap<KvPage, string>();
+  const names = createPageNames(images, pageTokens);
   const waiting: { readonly page: KvPage; readonly space: SpillSpace; readonly key: string }[] = [];
   let next = 0;
 
   const spacesOf = (tenant: string): ReadonlyMap<SpillSpace, string> =>
     new Map([...spaces].flatMap(([id, space]) => (decodeNamespace(id)?.tenant === tenant ? [[space, id]] : [])));
 
-  const isWhole = (tokens: ArrayLike<number>): boolean => tokens.length === pageTokens;
-
-  /** The bytes of a page, followed by the state after it if that was saved. */
-  function contentOf(page: KvPage): Uint8Array {
-    const bytes = memory.bytesOf(page.tier, page.index);
-    const checkpoint = states?.find(page);
-    if (states === null || checkpoint?.numTokens !== pageTokens) return bytes;
-    const content = new Uint8Array(bytes.length + states.stateBytes);
-    content.set(bytes);
-    content.set(states.bytesOf(checkpoint.index), bytes.length);
-    return content;
-  }
-
   function write(space: SpillSpace, key: string, page: KvPage): boolean {
-    return !space.has(key) && space.write(key, page.tier, contentOf(page));
-  }
-
-  /** Null: the tokens of the page cannot be named any more. */
-  function keyAfter(space: SpillSpace, parentKey: string, tokens: ArrayLike<number>): string | null {
-    const spelled = images.spell(tokens);
-    return spelled === null ? null : space.childKey(parentKey, spelled);
-  }
-
-  function keyOf(space: SpillSpace, page: KvPage, place: TreePlace): string | null {
-    // Without recursion: a chain may be thousands of pages long.
-    const path: { page: KvPage; place: TreePlace }[] = [];
-    let at: { page: KvPage; place: TreePlace } | null = { page, place };
-    while (at !== null && !keys.has(at.page)) {
-      path.push(at);
-      at = at.place.parent();
-    }
-    let key = at === null ? space.rootKey : keys.get(at.page)!;
-    for (const step of path.toReversed()) {
-      const next = keyAfter(space, key, step.place.tokens);
-      if (next === null) return null;
-      key = next;
-      keys.set(step.page, key);
-    }
-    return key;
-  }
-
-  function* keysOf(space: SpillSpace, tokens: readonly number[]): Generator<string> {
-    let key: string | null = space.rootKey;
-    for (let start = 0; start + pageTokens <= tokens.length; start += pageTokens) {
-      key = keyAfter(space, key, tokens.slice(start, start + pageTokens));
-      if (key === null) return;
-      yield key;
-    }
+    return !space.has(key) && space.write(key, page.tier, contentOf({ memory, states }, page));
   }
 
   return {
@@ -123,10 +79,10 @@ export function createSpillQueue(
       const space = spaces.get(namespace);
       if (space === undefined) return;
       let index = 0;
-      for (const key of keysOf(space, tokens)) {
+      for (const key of names.keysOf(space, tokens)) {
         const page = pages[index++];
         if (page === undefined) return;
-        keys.set(page, key);
+        names.remember(page, key);
         if (!space.has(key) && waiting.length - next < MAX_WAITING) waiting.push({ page, space, key });
       }
     },
@@ -144,8 +100,8 @@ export function createSpillQueue(
     },
     writeEvicted(page, place) {
       const space = spaces.get(place.namespace);
-      if (space === undefined || !isWhole(place.tokens)) return false;
-      const key = keyOf(space, page, place);
+      if (space === undefined || place.tokens.length !== pageTokens) return false;
+      const key = names.keyOf(space, page, place);
       return key !== null && write(space, key, page);
     },
     find(namespace, tokens, numKnown) {
@@ -153,7 +109,7 @@ export function createSpillQueue(
       if (space === undefined) return [];
       const found: StoredPage[] = [];
       let index = 0;
-      for (const key of keysOf(space, tokens)) {
+      for (const key of names.keysOf(space, tokens)) {
         if (index++ < numKnown) continue;
         if (!space.has(key)) break;
         found.push({ read: () => space.read(key) });

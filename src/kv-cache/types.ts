@@ -165,11 +165,15 @@ export interface SpillStore {
   close(): void;
 }
 
-export interface SpillSpace {
+/** Names pages by the pages before them, in one namespace of a store. */
+export interface NamingSpace {
   /** Key of the empty prefix. Cannot be computed without the tenant's key. */
   readonly rootKey: string;
   /** Key of the page with these tokens after the page `parentKey`. */
   childKey(parentKey: string, tokens: ArrayLike<number>): string;
+}
+
+export interface SpillSpace extends NamingSpace {
   has(key: string): boolean;
   /** Stores a page; false on failure, which `stats` explains. */
   write(key: string, tier: PageTier, bytes: Uint8Array): boolean;

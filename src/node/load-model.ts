@@ -7,6 +7,7 @@ import { createNodeHubPlatform } from '../platform/node/process/hub-platform.ts'
 import { createGrammarPreparer } from './text/grammar-preparer.ts';
 import { findDraftModel } from './find-draft-model.ts';
 import { openKeptState } from './kept-state.ts';
+import { openSharedTier } from './shared-tier.ts';
 import { openModelFile } from '../platform/node/files/open-model-file.ts';
 import { readAdapter } from './read-adapter.ts';
 import { spawnEngine } from './engine/spawn-engine.ts';
@@ -28,6 +29,7 @@ const platform: RuntimePlatform = {
   wallClock: () => Date.now(),
   warn: (message) => process.emitWarning(message, { code: 'RUVLLM_MEMORY' }),
   openKeptState,
+  openSharedTier: (shared) => openSharedTier(shared),
   prepareGrammar: createGrammarPreparer(),
   openTextThread,
   openTableThread,

@@ -13,6 +13,7 @@ import type {
   ServerMessage,
 } from '../engine/protocol.ts';
 import type { EngineEvent, EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
+import { DRAIN_MS } from '../kv-cache/shared-writes.ts';
 import type { BlockEvent } from '../kv-cache/block-log.ts';
 import { abortError } from '../core/abort.ts';
 import { type Clock, systemClock, within } from '../core/clock.ts';
@@ -84,6 +85,8 @@ export const DEFAULT_STEP_TIMEOUT_MS = 120_000;
 
 /** Time for an engine to end by itself; it may be in the middle of a step. */
 const DISPOSE_MS = 5000;
+/** It may store pages for other nodes before it ends. */
+const DISPOSE_SHARED_MS = DISPOSE_MS + DRAIN_MS;
 
 /** A client that owns `transport` and the engine behind it. */
 export function createEngineClient(
@@ -100,6 +103,7 @@ export function createEngineClient(
   const calls = [statsCalls, prefixCalls, cachedCalls, eraseCalls, countCalls, adapterCalls];
   let loadCall: (Pending<ModelReport> & { onProgress: LoadProgress | undefined }) | null = null;
   let disposed: Promise<void> | null = null;
+  let isSharing = false;
   let onDisposed = (): void => {};
   let lost: RuvLLMError | null = null;
   let report: ModelReport | null = null;
@@ -254,6 +258,7 @@ export function createEngineClient(
     onBlocks: (listener) => void (onBlocks = listener),
     async load(spec, { onProgress, signal }) {
       requireAlive();
+      isSharing = spec.shared !== null;
       if (signal?.aborted) throw abortError(signal);
       const onAbort = (): void => {
         lost = abortError(signal!);
@@ -300,7 +305,7 @@ export function createEngineClient(
       watchdog.stop();
       disposed ??= within(
         clock,
-        DISPOSE_MS,
+        isSharing ? DISPOSE_SHARED_MS : DISPOSE_MS,
         new Promise<void>((resolve) => {
           onDisposed = resolve;
           if (canAnswer) transport.post({ type: 'dispose' });

@@ -1,7 +1,7 @@
 import type { Adapter, AdapterBase } from '../adapters/types.ts';
 import type { ErasurePart } from '../core/erasure.ts';
 import { RuvLLMError } from '../core/errors.ts';
-import type { ModelReport, ModelSpec, SpillSpec } from '../engine/protocol.ts';
+import type { ModelReport, ModelSpec, SharedSpec, SpillSpec } from '../engine/protocol.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
 import { readClassifierHead } from '../models/classifier-head.ts';
 import { createAdapterNames } from './adapters.ts';
@@ -12,6 +12,7 @@ import { createLearningModel } from './learning/learning-model.ts';
 import { createModel, type Model } from './model.ts';
 import { createRequestMemory } from './memory/request-memory.ts';
 import { type BlockEventConfig, planSpec, type ResolvedModelConfig } from './model-config.ts';
+import type { ResolvedKvShared } from './kv-shared-option.ts';
 import type { ResolvedKvSpill } from './kv-spill-option.ts';
 import { createModelInfo, describeFile } from './model-info.ts';
 import type { PromptContext } from './prompt.ts';
@@ -38,6 +39,8 @@ export interface RuntimePlatform {
   warn(message: string): void;
   /** Opens the folder where pages and sessions survive a restart. */
   openKeptState(spill: ResolvedKvSpill): KeptState;
+  /** Opens the storage of pages that other nodes use, too. Default: not supported. */
+  openSharedTier?(shared: ResolvedKvShared): SharedTier;
   /** Reads an adapter of any supported format for a model of this shape. */
   readAdapter(path: string, base: AdapterBase): Promise<Adapter>;
   /** Compiles grammars in a separate thread. Default: in the engine, which pauses for it. */
@@ -54,6 +57,13 @@ export interface RuntimePlatform {
 export interface VisionOptions extends Pick<ResolvedModelConfig, 'kernels' | 'numThreads'> {
   readonly embeddingDim: number;
   readonly tokenizer: Tokenizer;
+}
+
+/** Storage that several nodes use. */
+export interface SharedTier {
+  readonly spec: SharedSpec;
+  /** Erases data of tenants in the storage, of all models. */
+  readonly erasure: ErasurePart;
 }
 
 /** State that survives a restart. */
@@ -78,7 +88,8 @@ export async function loadModelFile(
   try {
     const contextLength = readContextLength(gguf.metadata);
     const kept = config.kvSpill === null ? null : platform.openKeptState(config.kvSpill);
-    const spec = planSpec(config, { path, contextLength }, kept?.spill ?? null);
+    const shared = openShared(config, platform);
+    const spec = planSpec(config, { path, contextLength }, kept?.spill ?? null, shared?.spec ?? null);
     const client = createEngineClient(platform.startEngine({ isProcess: config.engineProcess }), {
       stepTimeoutMs: config.stepTimeoutMs,
     });
@@ -128,6 +139,7 @@ export async function loadModelFile(
       onDispose() {
         detach?.();
         unregister?.();
+        unregisterShared?.();
         config.blockEvents?.onEvents([{ type: 'cleared' }]);
       },
       context: {
@@ -152,12 +164,19 @@ export async function loadModelFile(
         createRequestMemory(config.memory, { now, wallClock, report: (message) => platform.warn(message), learning }),
     });
     const unregister = config.memory?.erasure.register(model.erasure);
+    const unregisterShared = shared === null ? undefined : config.memory?.erasure.register(shared.erasure);
     // The folder outlives the model, and its part does so too.
     if (kept !== null) await config.memory?.erasure.addPlace(kept.erasure);
     return model;
   } finally {
     gguf.source.close();
   }
+}
+
+function openShared({ kvShared }: ResolvedModelConfig, platform: RuntimePlatform): SharedTier | null {
+  if (kvShared === null) return null;
+  if (platform.openSharedTier === undefined) throw new RuvLLMError('unsupported', 'KV pages are not shared here');
+  return platform.openSharedTier(kvShared);
 }
 
 /** The pages of an engine that ended are gone. */

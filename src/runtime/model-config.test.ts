@@ -24,6 +24,7 @@ test('defaults', () => {
     kvPacking: 'auto',
     prefixCache: true,
     spill: null,
+    shared: null,
     maxWaiting: 1024,
     maxRunningPerTenant: null,
     maxRequestsPerTenant: null,

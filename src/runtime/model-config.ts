@@ -10,7 +10,7 @@ import {
   resolveOptions,
   stringOption,
 } from '../core/options.ts';
-import type { ModelSpec, RepackCacheChoice, SpeculationChoice, SpillSpec } from '../engine/protocol.ts';
+import type { ModelSpec, RepackCacheChoice, SharedSpec, SpeculationChoice, SpillSpec } from '../engine/protocol.ts';
 import { isKernelChoice, KERNEL_CHOICES, type KernelChoice } from '../kernels/kernel-choice.ts';
 import type { FloatKvPrecision } from '../kernels/contract.ts';
 import type { GpuLayers } from '../models/choose-split.ts';
@@ -20,6 +20,7 @@ import type { SamplingDefaults } from '../sampling/generate-params.ts';
 import { samplingOption } from './default-sampling.ts';
 import { DEFAULT_STEP_TIMEOUT_MS } from './engine-client.ts';
 import { nameOption } from './name-option.ts';
+import { type KvSharedConfig, kvSharedOption, type ResolvedKvShared } from './kv-shared-option.ts';
 import { type KvSpillConfig, kvSpillOption, type ResolvedKvSpill } from './kv-spill-option.ts';
 
 const isGpuLayers = (value: unknown): value is GpuLayers =>
@@ -53,6 +54,8 @@ export interface ModelConfig {
   prefixCache?: boolean;
   /** Spills KV pages and sessions to a folder, also for the next start. Default null: no spill. */
   kvSpill?: KvSpillConfig | null;
+  /** Shares KV pages with other nodes by a folder or an S3-compatible storage. Default null: it does not. */
+  kvShared?: KvSharedConfig | null;
   /** Reports the contents of the prefix cache, for routers elsewhere. Default: it does not. */
   blockEvents?: BlockEventConfig | null;
   /** Maximum sessions in memory; the least recently used is dropped first. Default 10 000. */
@@ -137,6 +140,7 @@ export interface ResolvedModelConfig {
   readonly kvPacking: KvPacking;
   readonly prefixCache: boolean;
   readonly kvSpill: ResolvedKvSpill | null;
+  readonly kvShared: ResolvedKvShared | null;
   readonly maxSessions: number;
   readonly kvPrecision: FloatKvPrecision;
   readonly numThreads: number;
@@ -195,6 +199,7 @@ export function resolveModelConfig(
     kvPacking: choiceOption<KvPacking>('auto', ['auto', 'off', 'q8', 'q4']),
     prefixCache: booleanOption(true),
     kvSpill: kvSpillOption,
+    kvShared: kvSharedOption,
     blockEvents: optional(instanceOption('a salt and a function', isBlockEventConfig)),
     maxSessions: integerOption(10_000, 1, MAX_SESSIONS),
     kvPrecision: choiceOption<FloatKvPrecision>('f16', ['f16', 'f32']),
@@ -254,6 +259,7 @@ export function planSpec(
   config: ResolvedModelConfig,
   file: { path: string; contextLength: number },
   spill: SpillSpec | null,
+  shared: SharedSpec | null = null,
 ): ModelSpec {
   return {
     path: file.path,
@@ -271,6 +277,7 @@ export function planSpec(
     kvPacking: config.kvPacking,
     prefixCache: config.prefixCache,
     spill,
+    shared,
     blockSalt: config.blockEvents?.salt ?? null,
     maxWaiting: config.maxWaiting,
     maxRunningPerTenant: config.maxRunningPerTenant,

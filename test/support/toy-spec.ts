@@ -18,6 +18,7 @@ export const TOY_SPEC: ModelSpec = {
   kvPacking: 'off',
   prefixCache: true,
   spill: null,
+  shared: null,
   blockSalt: null,
   maxWaiting: 1024,
   maxRunningPerTenant: null,
@@ -68,6 +69,7 @@ export function opened(model: LoadedModel): OpenedModel {
     modelHash: 'toy',
     kvPacking: { precision: null, reason: 'a test' },
     spill: null,
+    shared: null,
     draftModel: null,
     warn() {},
   };

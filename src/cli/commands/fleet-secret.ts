@@ -1,4 +1,4 @@
-import { MIN_SECRET_CHARS } from '../../server/fleet/min-secret-chars.ts';
+import { MIN_SECRET_CHARS } from '../../core/min-secret-chars.ts';
 import type { CommandContext } from '../command.ts';
 import { fillValues } from '../flags.ts';
 import { usageError } from '../usage-error.ts';

@@ -5,6 +5,7 @@ import { defineFlags, type Flag, withVariables } from '../flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
 import { EMBEDDER_FLAG, PROJECTION_FLAG } from '../memory/embedder-flag.ts';
 import { FLEET_SECRET_FLAG } from './fleet-secret-flag.ts';
+import { KV_SHARED_FLAGS } from './kv-shared-flags.ts';
 import { ADVERTISE_FLAGS, NATS_FLAG } from './nats-flag.ts';
 
 /** Limits on requests. */
@@ -55,8 +56,8 @@ export const SERVE_DEFAULTS = {
 } as const;
 
 /** Options of `serve` that are also settings, without limits and batch sizes. */
-export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables(
-  defineFlags({
+export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables([
+  ...defineFlags({
     '--host <address>': 'address to listen on; default 127.0.0.1 (RUVLLM_HOST)',
     '--port <n>': 'port to listen on; default 8080, 0 is any free port (RUVLLM_PORT)',
     '--alias <name=model>...': 'additional name of a served model (repeatable)',
@@ -90,7 +91,8 @@ export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables(
     '--log': 'write a JSON line for every request to stderr',
     '--shutdown-timeout <seconds>': 'how long running requests may continue after a signal; default 20',
   }),
-);
+  ...KV_SHARED_FLAGS,
+]);
 
 /** Not a setting: secrets have no place in a settings file. */
 export const API_KEY_FLAG: Flag = {

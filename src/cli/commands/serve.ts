@@ -8,7 +8,7 @@ import { createModelFiles } from '../../node/server/model-files.ts';
 import { listen, type Listening } from '../../node/server/serve.ts';
 import { createServer } from '../../server/app.ts';
 import { systemClock } from '../../core/clock.ts';
-import { createFleetNode, type FleetNode } from '../../server/fleet/fleet-node.ts';
+import { createFleetNode } from '../../server/fleet/fleet-node.ts';
 import { MISSING_DASHBOARD } from '../../server/dashboard-files.ts';
 import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { readOtlpOptions } from '../../server/telemetry/otlp-options.ts';
@@ -29,6 +29,7 @@ import { createCommandLogger, isLoopbackHost, readAddress, untilAborted } from '
 import { openServedKeys } from './served-keys.ts';
 import { type AnnouncedNode, announceServer } from './fleet-bus.ts';
 import { readFleetSecret } from './fleet-secret.ts';
+import { openKvShared, readKvShared } from './kv-shared.ts';
 import { BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
 import { createServedCatalog } from './served-catalog.ts';
 import { createServedLibrary } from './served-library.ts';
@@ -45,9 +46,12 @@ export const run: CommandRunner = async (commandContext) => {
   const { io, output } = commandContext;
   const values = fillValues(SERVE_SETTING_FLAGS, commandContext.values, io.environment);
   const context = { ...commandContext, values };
-  const config = readModelConfig(values, io.environment, [...LOAD_FLAGS, ...BATCH_FLAGS]);
+  const secret = readFleetSecret(context);
+  const kvShared = readKvShared(context, secret);
+  const loadConfig = readModelConfig(values, io.environment, [...LOAD_FLAGS, ...BATCH_FLAGS]);
+  const config: ModelConfig = kvShared === null ? loadConfig : { ...loadConfig, kvShared };
   const otlp = readOtlpOptions(values['--otlp'] as string | undefined, io.environment);
-  const fleet = readFleet(context);
+  const fleet = secret === null ? null : createFleetNode(secret);
   const limits = readLimits(context, fleet !== null);
   const learningFlags = readLearningFlags(context);
   const { host, port } = readAddress(values, SERVE_DEFAULTS);
@@ -81,6 +85,7 @@ export const run: CommandRunner = async (commandContext) => {
   const served = await openServedMemory(context, firstPath);
   const { memory, folder: memoryFolder, summary: memorySummary, ready } = served;
   if (config.kvSpill != null) await memory?.erasure.addPlace(createFolderErasure(spillFolder(config.kvSpill.folder)));
+  if (kvShared !== null) memory?.erasure.register(openKvShared(kvShared, io.environment).erasure);
   const servedLearning = openServedLearning(context, memory, learningFlags);
   learning = servedLearning.learning;
   const routing = openServedRouting(context, routeConfig, models, memory);
@@ -198,9 +203,4 @@ function readLimits({ io, values }: CommandContext, isInFleet: boolean): ServerL
   const given = collectOptions(LIMIT_FLAGS, values, io.environment) as Partial<ServerLimits>;
   const limits = isInFleet ? { ...given, firstEventMs: FLEET_FIRST_EVENT_MS } : given;
   return withFlagNames(LIMIT_FLAGS, values, () => resolveServerLimits(limits));
-}
-
-function readFleet(context: CommandContext): FleetNode | null {
-  const secret = readFleetSecret(context);
-  return secret === null ? null : createFleetNode(secret);
 }

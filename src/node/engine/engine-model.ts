@@ -3,6 +3,7 @@ import { loadPlanned, matrixTypes, type PlannedModel } from '../../engine/load-p
 import { openDraftModel } from '../../engine/open-draft-model.ts';
 import type { LoadProgress, ModelSpec } from '../../engine/protocol.ts';
 import type { GgufFile } from '../../gguf/types.ts';
+import type { SharedStore } from '../../kv-cache/shared-store.ts';
 import type { SpillStore } from '../../kv-cache/types.ts';
 import type { LoadedModel } from '../../models/types.ts';
 import { rememberedContentHash } from '../../platform/node/files/content-identity.ts';
@@ -11,6 +12,8 @@ import { modelPartPaths, openModelFile } from '../../platform/node/files/open-mo
 import { listMatrices } from '../list-matrices.ts';
 import { createRepackCache } from './repack-cache.ts';
 import { splitWarning } from './split-warning.ts';
+import { openObjects } from '../../platform/node/shared-pages/open-objects.ts';
+import { openSharedPages } from '../../platform/node/shared-pages/shared-page-store.ts';
 import { openSpillFolder } from '../../platform/node/spill/spill-folder.ts';
 
 function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): SpillStore | null {
@@ -18,18 +21,27 @@ function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): Spi
   return openSpillFolder({ ...spec.spill, warn: (message) => warn({ code: 'RUVLLM_KV_SPILL', message }) });
 }
 
+function openShared({ shared }: ModelSpec, warn: (warning: EngineWarning) => void): SharedStore | null {
+  if (shared === null) return null;
+  const { place, ...options } = shared;
+  const report = (message: string): void => warn({ code: 'RUVLLM_KV_SHARED', message });
+  return openSharedPages({ ...options, objects: openObjects(place), warn: report });
+}
+
 /** Pages on a device cannot be read between steps. */
-function refuseSpill({ spill, kernels }: ModelSpec, warn: (warning: EngineWarning) => void): null {
+function refuseStores({ spill, shared, kernels }: ModelSpec, warn: (warning: EngineWarning) => void): void {
   if (spill !== null) {
     warn({ code: 'RUVLLM_KV_SPILL', message: `KV pages are not written to disk with ${kernels} kernels` });
   }
-  return null;
+  if (shared !== null) {
+    warn({ code: 'RUVLLM_KV_SHARED', message: `KV pages are not shared with ${kernels} kernels` });
+  }
 }
 
 /** Reports a problem that does not stop the program. */
 export type EngineWarning =
   | KernelWarning
-  | { readonly code: 'RUVLLM_KV_SPILL' | 'RUVLLM_DRAFT_MODEL' | 'RUVLLM_GPU_LAYERS'; readonly message: string };
+  | { readonly code: 'RUVLLM_KV_SPILL' | 'RUVLLM_KV_SHARED' | 'RUVLLM_DRAFT_MODEL' | 'RUVLLM_GPU_LAYERS'; readonly message: string };
 
 /** Loads the model of a spec on the compute thread, with its draft model. */
 export async function openEngineModel(
@@ -52,13 +64,17 @@ export async function openEngineModel(
       warn: warnOfDrafts,
     });
     // Only state that other processes see needs the model's hash.
-    const modelHash = spec.spill === null && spec.blockSalt === null ? '' : rememberedContentHash(paths);
+    const isSeen = spec.spill !== null || spec.shared !== null || spec.blockSalt !== null;
+    const modelHash = isSeen ? rememberedContentHash(paths) : '';
+    const { isReadable } = model.pages;
+    if (!isReadable) refuseStores(spec, warn);
     return {
       model,
       draftModel,
       modelHash,
       kvPacking,
-      spill: model.pages.isReadable ? openSpill(spec, warn) : refuseSpill(spec, warn),
+      spill: isReadable ? openSpill(spec, warn) : null,
+      shared: isReadable ? openShared(spec, warn) : null,
       warn: warnOfDrafts,
     };
   } finally {

@@ -2,7 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { sha256 } from '../../core/sha256.ts';
 import { type HmacKey, prepareHmacKey, signHmac } from '../keys/hmac-sha256.ts';
 import { isSameText } from '../keys/key-secret.ts';
-import { MIN_SECRET_CHARS } from './min-secret-chars.ts';
+import { MIN_SECRET_CHARS } from '../../core/min-secret-chars.ts';
 
 /** Keys that nodes and gateways derive from their common secret. */
 export interface FleetKeys {
