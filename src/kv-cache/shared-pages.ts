@@ -138,7 +138,7 @@ export function createSharedPages(options: SharedPagesOptions): SharedPages {
     async close() {
       fetches.cancelAll();
       await writes.drain(tree, (namespace) => spaces.get(namespace));
-      store.close();
+      await store.close();
     },
   };
 }

@@ -11,8 +11,8 @@ export interface SharedStore {
   /** The part of the store that belongs to one namespace. */
   open(namespace: CacheNamespace): SharedSpace;
   stats(): SharedStoreStats;
-  /** Ends what is still under way. */
-  close(): void;
+  /** Brings the storage below its limit, within a time limit, and ends what is still under way. */
+  close(): Promise<void>;
 }
 
 export interface SharedSpace extends NamingSpace {

@@ -1,3 +1,4 @@
+import { systemClock, within } from '../core/clock.ts';
 import { contentOf, type PageSpace } from './page-content.ts';
 import type { PageNames } from './page-names.ts';
 import type { SharedSpace, SharedStore } from './shared-store.ts';
@@ -126,7 +127,9 @@ export function createSharedWrites({ store, sources, names, now, onReady }: Shar
         const key = names.keyOf(space, page, place);
         if (key !== null) add({ page, space, key });
       }
-      for (work(Infinity); underWay.size > 0 && now() < endMs; work(Infinity)) await Promise.race(underWay);
+      for (work(Infinity); underWay.size > 0 && now() < endMs; work(Infinity)) {
+        await within(systemClock, endMs - now(), Promise.race(underWay));
+      }
     },
   };
 }

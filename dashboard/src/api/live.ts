@@ -39,6 +39,8 @@ export interface LivePool {
   readonly tiers: readonly PoolTier[];
   readonly session_bytes: number;
   readonly disk: { readonly bytes: number; readonly limit_bytes: number; readonly num_pages: number } | null;
+  /** Pages in storage that nodes share; absent in servers without the field. */
+  readonly shared?: { readonly hits: number; readonly written: number; readonly failures: number; readonly suspended: boolean } | null;
   readonly prefix_cache: {
     readonly lookups: number;
     readonly hits: number;

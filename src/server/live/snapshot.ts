@@ -124,7 +124,7 @@ function writeDrafts({ drafts }: EngineStats) {
 
 function writePool(stats: EngineStats, packing: string | null) {
   const { cache } = stats;
-  const { spill } = cache;
+  const { spill, shared } = cache;
   return {
     budget_bytes: cache.budgetBytes,
     used_bytes: cache.usedBytes,
@@ -147,6 +147,22 @@ function writePool(stats: EngineStats, packing: string | null) {
             limit_bytes: spill.limitBytes,
             num_pages: spill.numPages,
             waiting: spill.numWaiting,
+          },
+    shared:
+      shared === null
+        ? null
+        : {
+            hits: shared.numHits,
+            misses: shared.numMisses,
+            corrupt: shared.numCorrupt,
+            written: shared.numWrites,
+            failures: shared.numFailedReads + shared.numFailedWrites,
+            read_bytes: shared.readBytes,
+            written_bytes: shared.writtenBytes,
+            bytes: shared.sizeBytes,
+            limit_bytes: shared.limitBytes,
+            waiting: shared.numWaiting,
+            suspended: shared.isReadSuspended || shared.isWriteSuspended,
           },
     prefix_cache: {
       lookups: cache.numLookups,

@@ -6,6 +6,7 @@ import { STATE_PARTS, type StateProblem } from '../state-problems.ts';
 import { poolTiersOf } from './pool-tiers.ts';
 import type { EngineReading } from './engine-reading.ts';
 import { addGatewayAliases } from './gateway-aliases.ts';
+import { addSharedGauges } from './shared-gauges.ts';
 import { createMetricRegistry, type MetricFamily, type Sample } from './registry.ts';
 
 /** Sources that are read for each scrape. */
@@ -124,6 +125,7 @@ export async function readEngineGauges(sources: GaugeSources): Promise<readonly 
     samplesOf(({ cache }) => [{ labels: {}, value: cache.numEvictions }]),
     'counter',
   );
+  addSharedGauges(registry, samplesOf);
   addGatewayAliases(registry, sources, engines);
   return registry.collect();
 }

@@ -134,6 +134,11 @@ export const live: Messages['live'] = {
   pages: (count) => formatCountOf(count, 'Seite', 'Seiten'),
   spilled: 'Auf Platte ausgelagert',
   spillLimit: (limit) => `von ${limit}`,
+  shared: 'Mit anderen Knoten geteilt',
+  sharedPages: (read, written) =>
+    `${formatCountOf(read, 'Seite', 'Seiten')} gelesen, ${formatCountOf(written, 'Seite', 'Seiten')} geschrieben`,
+  sharedFailures: (count, isSuspended) =>
+    `${formatCountOf(count, 'Fehler', 'Fehler')}${isSuspended ? ', ausgesetzt' : ''}`,
   cacheNote: ({ lookups, hitShare, savedTokens, evictions }) =>
     `Präfix-Cache: ${formatCountOf(lookups, 'Suche', 'Suchen')}, ${hitShare} Treffer; ` +
     `${formatCountOf(savedTokens, 'Token', 'Tokens')} wiederverwendet; ${formatCountOf(evictions, 'Seite', 'Seiten')} verdrängt`,

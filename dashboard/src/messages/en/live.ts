@@ -136,6 +136,11 @@ export const live = {
   pages: (count: number) => formatCountOf(count, 'page'),
   spilled: 'Spilled to disk',
   spillLimit: (limit: string) => `of ${limit}`,
+  shared: 'Shared with other nodes',
+  sharedPages: (read: number, written: number) =>
+    `${formatCountOf(read, 'page')} read, ${formatCountOf(written, 'page')} written`,
+  sharedFailures: (count: number, isSuspended: boolean) =>
+    `${formatCountOf(count, 'failure')}${isSuspended ? ', suspended' : ''}`,
   cacheNote: (cache: { lookups: number; hitShare: string; savedTokens: number; evictions: number }) =>
     `Prefix cache: ${formatCountOf(cache.lookups, 'lookup')}, ${cache.hitShare} hits; ` +
     `${formatCountOf(cache.savedTokens, 'cached token')} reused; ${formatCountOf(cache.evictions, 'page')} evicted`,

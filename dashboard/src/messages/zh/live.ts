@@ -129,6 +129,9 @@ export const live: Messages['live'] = {
   pages: (count) => `${formatCount(count)} 页`,
   spilled: '已写入磁盘',
   spillLimit: (limit) => `上限 ${limit}`,
+  shared: '与其他节点共享',
+  sharedPages: (read, written) => `读取 ${formatCount(read)} 页，写入 ${formatCount(written)} 页`,
+  sharedFailures: (count, isSuspended) => `${formatCount(count)} 次失败${isSuspended ? '，已暂停' : ''}`,
   cacheNote: ({ lookups, hitShare, savedTokens, evictions }) =>
     `前缀缓存：${formatCount(lookups)} 次查找，命中 ${hitShare}；` +
     `复用 ${formatCount(savedTokens)} 个 token；逐出 ${formatCount(evictions)} 页`,

@@ -9,7 +9,7 @@ const TIERS: Readonly<Record<string, string>> = text.tiers;
 
 /** The memory use of the page pool by tier, against its budget. */
 export function PoolBar({ pool }: { pool: LivePool }) {
-  const { budget_bytes: budget, used_bytes: used, tiers, disk } = pool;
+  const { budget_bytes: budget, used_bytes: used, tiers, disk, shared = null } = pool;
   const scale = Math.max(budget, used, 1);
   const share = (bytes: number): string => `${(100 * bytes) / scale}%`;
   const label = text.inUse(formatBytes(used), formatBytes(budget));
@@ -54,6 +54,18 @@ export function PoolBar({ pool }: { pool: LivePool }) {
               {formatBytes(disk.bytes)}
             </data>
             <span class="soft"> {text.spillLimit(formatBytes(disk.limit_bytes))}</span>
+          </li>
+        )}
+        {shared !== null && (
+          <li>
+            <i aria-hidden="true" />
+            {text.shared}{' '}
+            <data data-tier="shared" value={shared.hits}>
+              {text.sharedPages(shared.hits, shared.written)}
+            </data>
+            {shared.failures > 0 && (
+              <span class="soft"> {text.sharedFailures(shared.failures, shared.suspended)}</span>
+            )}
           </li>
         )}
       </ul>

@@ -1,3 +1,4 @@
+import { systemClock, within } from '../../../core/clock.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { CacheNamespace } from '../../../kv-cache/cache-namespace.ts';
 import { type SharedSpace, type SharedStore, TOO_LATE } from '../../../kv-cache/shared-store.ts';
@@ -25,7 +26,9 @@ export interface SharedPageStoreOptions {
 const TIERS: readonly PageTier[] = ['float', 'packed'];
 const PAGE_NAME = /^v1\/[0-9a-f]{32}\/[0-9a-f]{32}\/[0-9a-f]{2}\/[0-9a-f]{64}\.page$/;
 /** Nobody waits for writes, deletions and lists. */
-const WRITE_TIMEOUT_MS = 30_000;
+const WRITE_TIMEOUT_MS = 15_000;
+/** How long the end of a process waits for deletions. */
+const CLOSE_MS = 3000;
 /** Names known to be stored: about 10 MB. */
 const MAX_KNOWN = 1 << 16;
 /** A node lists the storage when it has written this part of the limit. */
@@ -45,7 +48,7 @@ export function openSharedPages(options: SharedPageStoreOptions): SharedStore {
   let lastFailure: string | null = null;
   let sizeBytes: number | null = null;
   let unlistedBytes = Infinity;
-  let isTrimming = false;
+  let trimming: Promise<void> | null = null;
 
   function report(doing: string, error: unknown): void {
     const reason = `${doing}: ${describe(error)}`;
@@ -73,8 +76,6 @@ export function openSharedPages(options: SharedPageStoreOptions): SharedStore {
 
   /** Deletes the oldest pages beyond the limit. Nodes that do so at the same time delete the same ones. */
   async function trim(): Promise<void> {
-    if (isTrimming) return;
-    isTrimming = true;
     unlistedBytes = 0;
     try {
       const pages = (await objects.list('v1/', longSignal())).filter(({ name }) => PAGE_NAME.test(name));
@@ -89,9 +90,13 @@ export function openSharedPages(options: SharedPageStoreOptions): SharedStore {
       sizeBytes = total + unlistedBytes;
     } catch (error) {
       if (!closing.signal.aborted) report('listing the shared pages', error);
-    } finally {
-      isTrimming = false;
     }
+  }
+
+  /** Pages that are written meanwhile may exceed the limit again. */
+  async function trimUntilListed(partBytes: number): Promise<void> {
+    while (unlistedBytes > partBytes && !closing.signal.aborted) await trim();
+    trimming = null;
   }
 
   function countWrite(numBytes: number): void {
@@ -99,7 +104,7 @@ export function openSharedPages(options: SharedPageStoreOptions): SharedStore {
     counts.writtenBytes += numBytes;
     if (sizeBytes !== null) sizeBytes += numBytes;
     unlistedBytes += numBytes;
-    if (unlistedBytes > limitBytes * LIST_PART) void trim();
+    if (unlistedBytes > limitBytes * LIST_PART) trimming ??= trimUntilListed(limitBytes * LIST_PART);
   }
 
   function open(namespace: CacheNamespace): SharedSpace {
@@ -196,7 +201,12 @@ export function openSharedPages(options: SharedPageStoreOptions): SharedStore {
       isReadSuspended: reads.isOpen,
       isWriteSuspended: writes.isOpen,
     }),
-    close: () => closing.abort(),
+    async close() {
+      if (counts.numWrites > 0 && !writes.isOpen) {
+        await within(systemClock, CLOSE_MS, (trimming ?? Promise.resolve()).then(() => trimUntilListed(0)));
+      }
+      closing.abort();
+    },
   };
 }
 
