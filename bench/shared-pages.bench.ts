@@ -121,7 +121,8 @@ async function transfer(objects: ObjectStore, pageBytes: number, run: number): P
     const startMs = performance.now();
     const queue = [...names];
     const work = async (): Promise<void> => {
-      for (let name = queue.shift(); name !== undefined; name = queue.shift()) await objects.get(name, bytes.length, unlimited());
+      for (let name = queue.shift(); name !== undefined; name = queue.shift())
+        await objects.get(name, bytes.length, unlimited());
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
     times.push(performance.now() - startMs);

@@ -172,7 +172,10 @@ test('a node with another secret or another tenant finds nothing, and names reve
   await stop(a);
   const names = readdirSync(shared, { recursive: true, encoding: 'utf8' }).join('\n');
   for (const name of names.split('\n')) expect(name).toMatch(/^v1(\/[0-9a-f]{32}){0,2}(\/[0-9a-f]{2}(\/[0-9a-f]{64}\.page)?)?$/); // prettier-ignore
-  const other = createServeFolder({ contextLength: 1024, environment: { RUVLLM_FLEET_SECRET: `another: ${SECRET}`, RUVLLM_KV_PACKING: 'off' } });
+  const other = createServeFolder({
+    contextLength: 1024,
+    environment: { RUVLLM_FLEET_SECRET: `another: ${SECRET}`, RUVLLM_KV_PACKING: 'off' },
+  });
   try {
     expect(readFileSync(other.model).equals(readFileSync(fleet.model))).toBe(true);
     const node = await other.start(`tiny=${other.model}`, '--no-memory', '--kv-shared', shared, ...PATIENT);
@@ -289,7 +292,9 @@ test('after kill -9 in the middle of writes, stored pages are whole and the rest
     else void complete(a, next + round).catch(() => {});
     // As soon as the first page of the round is there, while others are written.
     const before = pageFiles().length;
-    await expect.poll(() => pageFiles().length, { interval: 1, timeout: 60_000 }).toBeGreaterThan(round === 0 ? 0 : before - 1);
+    await expect
+      .poll(() => pageFiles().length, { interval: 1, timeout: 60_000 })
+      .toBeGreaterThan(round === 0 ? 0 : before - 1);
     a.process.kill('SIGKILL');
     await a.exit;
   }
@@ -320,7 +325,10 @@ test('options that cannot work are refused with the reason', () => {
   expect(errorOf('--kv-shared-limit', '1GiB')).toBe('--kv-shared-limit requires --kv-shared');
   expect(errorOf('--kv-shared', 'ftp://host/x')).toContain('must be a folder or s3://bucket/prefix');
   expect(errorOf('--kv-shared', 's3://bucket/../x')).toContain('must be a folder or s3://bucket/prefix');
-  const plain = createServeFolder({ contextLength: 64, environment: { RUVLLM_FLEET_SECRET: '', AWS_ACCESS_KEY_ID: '' } });
+  const plain = createServeFolder({
+    contextLength: 64,
+    environment: { RUVLLM_FLEET_SECRET: '', AWS_ACCESS_KEY_ID: '' },
+  });
   try {
     const { stdout } = plain.run('serve', plain.model, '--kv-shared', 'folder');
     expect(stdout).toContain('--kv-shared requires --fleet-secret');

@@ -239,7 +239,10 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       }
       countStep(plan);
       if (plan.rows.length === 0) {
-        assert(plan.preemptedIds.length + pending.size + table.fetching.size > 0, `nothing to compute for ${sequences.size} sequences`);
+        assert(
+          plan.preemptedIds.length + pending.size + table.fetching.size > 0,
+          `nothing to compute for ${sequences.size} sequences`,
+        );
         return events;
       }
       const batch = buildBatch(plan, sequences, Math.min(MAX_TOP, shape.vocabSize));

@@ -67,7 +67,7 @@ function specOf(spec: ModelSpec, contextLength: number): ModelSpec {
     speculation: 'off',
     draftPath: null,
     spill: null,
-  shared: null,
+    shared: null,
     blockSalt: null,
     repackCache: 'off',
   };

@@ -133,7 +133,7 @@ export function createPageFetches(options: PageFetchOptions): PageFetches {
     const isComplete = pages.length === fetch.nextPage;
     let numPlaced = 0;
     let hasFailed = !isComplete;
-    for (let content; !hasFailed && (content = fetch.arrived.get(fetch.nextPage)) !== undefined; ) {
+    for (let content; !hasFailed && (content = fetch.arrived.get(fetch.nextPage)) !== undefined;) {
       const page = placeContent(sources, content);
       hasFailed = page === null;
       if (page === null) break;

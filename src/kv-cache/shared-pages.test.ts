@@ -3,6 +3,7 @@ import { createMemorySpill } from '../../test/support/memory-spill.ts';
 import { createMemoryShared } from '../../test/support/memory-shared.ts';
 import { createToyPages } from '../../test/support/toy-pages.ts';
 import { createKvCache, type KvCache, type KvCacheOptions, type SequenceOwner } from './kv-cache.ts';
+import type { PageFetch } from './page-fetch.ts';
 
 const PAGE_TOKENS = 4;
 const OWNER: SequenceOwner = { tenant: 'a', adapterHash: null, cachePrefix: true, retention: 'ordinary' };
@@ -14,6 +15,15 @@ interface Node {
   /** Waits for shared pages, computes the rest and releases. Returns the number of cached tokens. */
   run(tokens: number[], owner?: Partial<SequenceOwner>): Promise<number>;
   stats(): NonNullable<ReturnType<KvCache['stats']>['shared']>;
+}
+
+/** As the engine does between two steps. */
+async function untilDone({ fetches }: KvCache, fetch: PageFetch): Promise<void> {
+  const isDone = (): boolean => fetch.isDone;
+  while (!isDone()) {
+    await fetches!.next;
+    fetches!.settle();
+  }
 }
 
 function createNode(
@@ -35,10 +45,7 @@ function createNode(
     const owner = { ...OWNER, ...more };
     const pages = cache.openSequence(owner);
     const fetch = cache.fetchShared(owner, tokens);
-    while (fetch?.isDone === false) {
-      await cache.fetches!.next;
-      cache.fetches!.settle();
-    }
+    if (fetch !== null) await untilDone(cache, fetch);
     const numFound = pages.attach(tokens, Infinity, 0)!;
     for (let i = numFound; i < tokens.length; i++) toy.write(pages.slotOf(i), tokens[i]!, i, pages.table());
     expect(toy.readBack(pages.table(), tokens.length)).toEqual(tokens); // the right pages at the right places
@@ -164,10 +171,7 @@ test('[SH14] requests with one prompt read it once, and the first one that is ab
   first.cancel();
   first.cancel();
   expect([first.isDone, node.cache.fetches!.size]).toEqual([false, 1]);
-  while (!second.isDone) {
-    await node.cache.fetches!.next;
-    node.cache.fetches!.settle();
-  }
+  await untilDone(node.cache, second);
   expect(node.stats().numHits).toBe(3);
   node.cache.clear();
   const alone = node.cache.fetchShared(OWNER, count(14))!;
@@ -184,10 +188,7 @@ test('[SH15] memory that is short ends the search; pages of another size are not
   running.attach(count(12, 60), Infinity, 0);
   small.cache.openSequence(OWNER);
   const fetch = small.cache.fetchShared(OWNER, count(30))!;
-  while (!fetch.isDone) {
-    await small.cache.fetches!.next;
-    small.cache.fetches!.settle();
-  }
+  await untilDone(small.cache, fetch);
   small.cache.checkIntegrity([running]);
   for (const one of shared.pages.values()) one.bytes = one.bytes.slice(1);
   expect(await createNode(shared).run(count(30))).toBe(0);

@@ -103,9 +103,7 @@ export function createSharedPages(options: SharedPagesOptions): SharedPages {
         return null;
       }
       const keys = [...names.keysOf(space, prefix)];
-      return keys.length <= first
-        ? null
-        : fetches.start({ namespace, space, tokens: prefix, keys, first, retention });
+      return keys.length <= first ? null : fetches.start({ namespace, space, tokens: prefix, keys, first, retention });
     },
     enqueue(namespace, tokens, pages) {
       const space = spaces.get(namespace);

@@ -40,7 +40,12 @@ export interface LivePool {
   readonly session_bytes: number;
   readonly disk: { readonly bytes: number; readonly limit_bytes: number; readonly num_pages: number } | null;
   /** Pages in storage that nodes share; absent in servers without the field. */
-  readonly shared?: { readonly hits: number; readonly written: number; readonly failures: number; readonly suspended: boolean } | null;
+  readonly shared?: {
+    readonly hits: number;
+    readonly written: number;
+    readonly failures: number;
+    readonly suspended: boolean;
+  } | null;
   readonly prefix_cache: {
     readonly lookups: number;
     readonly hits: number;

@@ -41,7 +41,10 @@ function refuseStores({ spill, shared, kernels }: ModelSpec, warn: (warning: Eng
 /** Reports a problem that does not stop the program. */
 export type EngineWarning =
   | KernelWarning
-  | { readonly code: 'RUVLLM_KV_SPILL' | 'RUVLLM_KV_SHARED' | 'RUVLLM_DRAFT_MODEL' | 'RUVLLM_GPU_LAYERS'; readonly message: string };
+  | {
+      readonly code: 'RUVLLM_KV_SPILL' | 'RUVLLM_KV_SHARED' | 'RUVLLM_DRAFT_MODEL' | 'RUVLLM_GPU_LAYERS';
+      readonly message: string;
+    };
 
 /** Loads the model of a spec on the compute thread, with its draft model. */
 export async function openEngineModel(

@@ -63,9 +63,7 @@ export function PoolBar({ pool }: { pool: LivePool }) {
             <data data-tier="shared" value={shared.hits}>
               {text.sharedPages(shared.hits, shared.written)}
             </data>
-            {shared.failures > 0 && (
-              <span class="soft"> {text.sharedFailures(shared.failures, shared.suspended)}</span>
-            )}
+            {shared.failures > 0 && <span class="soft"> {text.sharedFailures(shared.failures, shared.suspended)}</span>}
           </li>
         )}
       </ul>

@@ -27,7 +27,14 @@ async function startServer(options?: { pageSize?: number }): Promise<{ server: S
   const server = await startS3Server(options);
   servers.push(server);
   const credentials = { ...S3_KEYS, sessionToken: null };
-  const place = { type: 's3', endpoint: server.url, region: S3_REGION, bucket: 'b', prefix: 'p/', credentials } as const;
+  const place = {
+    type: 's3',
+    endpoint: server.url,
+    region: S3_REGION,
+    bucket: 'b',
+    prefix: 'p/',
+    credentials,
+  } as const;
   return { server, objects: createS3Objects(place) };
 }
 

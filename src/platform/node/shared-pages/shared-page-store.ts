@@ -203,7 +203,11 @@ export function openSharedPages(options: SharedPageStoreOptions): SharedStore {
     }),
     async close() {
       if (counts.numWrites > 0 && !writes.isOpen) {
-        await within(systemClock, CLOSE_MS, (trimming ?? Promise.resolve()).then(() => trimUntilListed(0)));
+        await within(
+          systemClock,
+          CLOSE_MS,
+          (trimming ?? Promise.resolve()).then(() => trimUntilListed(0)),
+        );
       }
       closing.abort();
     },
