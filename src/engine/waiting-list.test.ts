@@ -92,3 +92,13 @@ test('[E38] a step costs the same with 10 and with 10,000 waiting requests', () 
   expect(few).toBeGreaterThan(0);
   expect(countReads(10_000)).toBe(few);
 });
+
+test('a sequence that joins late, because its pages were fetched, takes its place by arrival', () => {
+  const waiting = createWaitingList();
+  const [first, second, third] = [1, 2, 3].map((id) =>
+    sequenceOf({ tenant: 'a', priority: 0, numTokens: 1, turn: null }, id, null),
+  ) as [Sequence, Sequence, Sequence];
+  for (const sequence of [second, third, first]) waiting.add(sequence);
+  const order = waiting.inOrder({ priorityOf, servedTokens: () => 0, isCandidate: () => true });
+  expect([...order].map(({ request }) => request.id)).toEqual([1, 2, 3]);
+});

@@ -77,8 +77,10 @@ test('[SH9] private sequences neither read nor leave pages', async () => {
   expect(shared.pages.size).toBe(0);
   await createNode(shared).run(count(14));
   const node = createNode(shared);
+  await node.run(count(14, 50)); // opens the namespace
+  const numPages = shared.pages.size;
   expect(await node.run(count(14), { cachePrefix: false })).toBe(0);
-  expect(node.stats().numHits).toBe(0);
+  expect([node.stats().numHits, shared.pages.size]).toEqual([0, numPages]);
 });
 
 test('[SH10] a page that is evicted is written, and pages continue those in memory and on the own disk', async () => {
@@ -113,10 +115,15 @@ test('[SH11] the end of the process stores every idle page that is not stored', 
   const node = createNode(shared);
   shared.isAway = true;
   await node.run(count(14));
+  // Published, but its sequence did not end in order: in no queue.
+  const pages = node.cache.openSequence(OWNER);
+  pages.attach(count(10, 50), Infinity, 0);
+  pages.publish(count(10, 50), 10);
+  pages.discard();
   expect(shared.pages.size).toBe(0);
   shared.isAway = false;
   await node.cache.dispose();
-  expect(shared.pages.size).toBe(3);
+  expect(shared.pages.size).toBe(3 + 2);
 });
 
 test('[SH12] a request waits no longer than computing takes, and uses what has arrived', async () => {

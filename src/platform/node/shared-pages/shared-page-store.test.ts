@@ -8,6 +8,7 @@ import { TOO_LATE } from '../../../kv-cache/shared-store.ts';
 import { createFolderObjects } from './folder-objects.ts';
 import type { ObjectStore } from './object-store.ts';
 import { createS3Objects } from './s3-objects.ts';
+import { openSharedKeys } from './shared-keys.ts';
 import { openSharedPages, type SharedPageStoreOptions } from './shared-page-store.ts';
 
 const folders: string[] = [];
@@ -109,6 +110,15 @@ for (const [kind, create] of Object.entries(STORAGES)) {
   });
 }
 
+test('[SH1] tenants have keys of their own, the same at every node', () => {
+  const keysOf = (tenant: string) => {
+    const { naming, sealing } = openSharedKeys(new Uint8Array(32).fill(1)).tenantKeys(tenant);
+    return [naming, sealing].map((key) => key.export().toString('hex'));
+  };
+  expect(keysOf('a')).toEqual(keysOf('a'));
+  expect(new Set([...keysOf('a'), ...keysOf('b')]).size).toBe(4);
+});
+
 test('[SH4] the oldest pages are deleted beyond the limit, and temporary files that a killed process left', async () => {
   const folder = createFolder();
   const { store, space, keyOf } = open(createFolderObjects(folder), { limitBytes: 5500 });
@@ -182,6 +192,10 @@ test('[SH7] a folder that hangs takes two threads at most, and later calls give 
   const objects = createFolderObjects(createFolder(), hanging);
   const aborts = Array.from({ length: 6 }, () => new AbortController());
   const reads = aborts.map(({ signal }) => objects.get('v1/x', 10, signal).catch((error: unknown) => error));
+  for (const abort of aborts.slice(0, 2)) abort.abort('too long');
+  await Promise.all(reads.slice(0, 2));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(numOpen).toBe(2);
   for (const abort of aborts) abort.abort('too long');
   expect(await Promise.all(reads)).toEqual(Array(6).fill('too long'));
   expect(numOpen).toBe(2);
@@ -194,4 +208,43 @@ test('[SH8] a write that fails leaves no temporary file', async () => {
   expect(await space.write(keyOf(1), 'float', page(1))).toBe(false);
   expect(store.stats()).toMatchObject({ numFailedWrites: 1, lastFailure: 'writing a shared page: ENOSPC' });
   expect(readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(page|tmp)/.test(name))).toEqual([]); // prettier-ignore
+});
+
+test('[SH8] a process that dies in the middle of a write leaves no page that readers could see', async () => {
+  const folder = createFolder();
+  let hasBegun = (): void => {};
+  const begun = new Promise<void>((resolve) => (hasBegun = resolve));
+  const dying = {
+    ...files,
+    async open(...args: Parameters<typeof files.open>) {
+      const file = await files.open(...args);
+      file.writeFile = async (bytes) => {
+        await file.write((bytes as Uint8Array).subarray(0, 500));
+        hasBegun();
+        return new Promise<never>(() => {});
+      };
+      return file;
+    },
+  };
+  const { space, keyOf } = open(createFolderObjects(folder, dying));
+  void space.write(keyOf(1), 'float', page(1));
+  await begun;
+  const other = open(createFolderObjects(folder));
+  expect(await other.space.read(other.keyOf(1), 1000, never)).toBe(null);
+  expect(other.store.stats()).toMatchObject({ numMisses: 1, numCorrupt: 0 });
+  expect(await other.space.write(other.keyOf(1), 'float', page(1))).toBe(true);
+});
+
+test('[SH17] a damaged page, and one under the name of another page, are deleted and written anew', async () => {
+  const { server, objects } = await startServer();
+  const { store, space, keyOf } = open(objects);
+  for (const token of [1, 2]) await space.write(keyOf(token), 'float', page(token));
+  const [one, two] = [...server.objects.keys()] as [string, string];
+  server.objects.set(one, server.objects.get(two)!);
+  expect(await space.read(keyOf(1), 1000, never)).toBe(null);
+  await expect.poll(() => server.objects.has(one)).toBe(false);
+  expect(store.stats()).toMatchObject({ numCorrupt: 1, numHits: 0 });
+  expect(space.isStored(keyOf(1))).toBe(false);
+  expect(await space.write(keyOf(1), 'float', page(1))).toBe(true);
+  expect((await space.read(keyOf(1), 1000, never))!.bytes).toEqual(Buffer.from(page(1)));
 });
