@@ -20,7 +20,8 @@ export interface PageFetches {
   start(wish: PageWish): PageFetch;
   /** Between two steps: inserts the pages that have arrived. */
   settle(): void;
-  cancelAll(): void;
+  /** Ends those of this namespace, or all: nothing more of it arrives. */
+  cancel(namespace?: string): void;
 }
 
 /** The pages `first` to `keys.length` of a prompt. */
@@ -212,8 +213,10 @@ export function createPageFetches(options: PageFetchOptions): PageFetches {
     settle() {
       for (const fetch of fetches) settle(fetch);
     },
-    cancelAll() {
-      for (const fetch of fetches) end(fetch, 'the engine ends');
+    cancel(namespace) {
+      for (const fetch of fetches) {
+        if (namespace === undefined || fetch.namespace === namespace) end(fetch, 'its pages are not wanted any more');
+      }
     },
   };
 }

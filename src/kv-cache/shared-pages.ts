@@ -24,7 +24,7 @@ export interface SharedPages {
   work(count: number): void;
   /** A step computed this many tokens of prompts. */
   onComputed(numTokens: number, elapsedMs: number): void;
-  /** Drops the queued pages of a tenant. */
+  /** Drops the queued pages of a tenant, and those on their way. */
   forgetTenant(tenant: string): void;
   stats(): SharedStats;
   /** Stores what is not stored yet, within a time limit, and ends. */
@@ -121,7 +121,10 @@ export function createSharedPages(options: SharedPagesOptions): SharedPages {
     forgetTenant(tenant) {
       const theirs = [...spaces].filter(([id]) => decodeNamespace(id)?.tenant === tenant);
       writes.forget(new Set(theirs.map(([, space]) => space)));
-      for (const [id] of theirs) spaces.delete(id);
+      for (const [id] of theirs) {
+        fetches.cancel(id);
+        spaces.delete(id);
+      }
     },
     stats: () => ({
       ...store.stats(),
@@ -134,7 +137,7 @@ export function createSharedPages(options: SharedPagesOptions): SharedPages {
       nextMs: speed.nextMs,
     }),
     async close() {
-      fetches.cancelAll();
+      fetches.cancel();
       await writes.drain(tree, (namespace) => spaces.get(namespace));
       await store.close();
     },

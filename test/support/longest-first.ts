@@ -8,6 +8,7 @@ const LONGEST = [
   'src/kernels/native/native-pack.test.ts',
   'test/memory-commands.test.ts',
   'test/cli.test.ts',
+  'test/shared-pages.test.ts',
   'src/platform/node/memory/postgres-store.test.ts',
   'test/learning-served.test.ts',
   'test/learning-crash.test.ts',
