@@ -33,7 +33,7 @@ async function runToEnd({ engine, shared }: { engine: Engine; shared: ReturnType
 }
 
 const tokensOf = (events: readonly EngineEvent[], id: number): number[] =>
-  events.flatMap((event) => (event.id === id && event.type === 'token' ? [event.tokenId] : []));
+  events.flatMap((event) => (event.id === id && event.type === 'token' ? [event.token.tokenId] : []));
 
 /** A node that waits for the pages that another one stored; they do not come. */
 async function createWaiting() {
@@ -53,6 +53,8 @@ test('[SH9] a sequence joins the queue with the pages of another node and gets t
   first.add(0);
   const expected = tokensOf(await runToEnd(first), 0);
   expect(expected.length).toBe(6);
+  expect(expected.every(Number.isInteger)).toBe(true);
+  expect(first.engine.stats().cache.shared!.computeMs).toBe(0); // measured, by a clock that stands still
   const second = createNode(first.shared);
   second.add(0);
   expect(second.engine.awaited?.isIdle).toBe(true);
