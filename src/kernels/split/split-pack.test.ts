@@ -8,6 +8,7 @@ import { describeExperts } from '../pack-experts.contract.ts';
 import { disposeSharedPack, type PackFixture, withPack } from '../pack-fixture.contract.ts';
 import { describePrograms } from '../pack-programs.contract.ts';
 import { createWasmPackFactory } from '../wasm/wasm-pack.ts';
+import { describeReplay } from '../webgpu/replay.contract.ts';
 import { MISSING_OPERATIONS } from '../webgpu/webgpu-pack.ts';
 import { createFakeDeviceFactory } from './fake-device.contract.ts';
 import { type Side, SIDES } from './sides.ts';
@@ -39,6 +40,8 @@ if (campaign({ short: false, long: true })) {
 } else
   console.log('a split over two processor packs is tested in the long form only; one with a device is tested here');
 describeKernelPack(`a device and a processor pack, seed ${SEED}`, () => deviceLots, ['experts', 'programs', 'vectors']);
+describeReplay(`two processor packs, seed ${SEED}`, () => lots);
+describeReplay(`a device and a processor pack, seed ${SEED}`, () => deviceLots);
 for (const side of SIDES) {
   const factory = drawSides(createFakeDeviceFactory(wasm), SEED, () => side);
   describe(`experts on the ${side} side, seed ${SEED}`, () => {
@@ -98,6 +101,25 @@ describe('changes of the side', () => {
       await pack.sync([{ offset: named.offset, sizeBytes: 32 }]);
       expect(pack.arena.f32(named.offset, 8)).toEqual(values(2));
       expect(pack.arena.f32(other.offset, 8)).toEqual(values(NaN));
+    }));
+
+  test('a step that writes its own table is recorded each time', () =>
+    withSides(['cpu', 'gpu', 'cpu', 'gpu'], async ({ pack, put, putInts }) => {
+      const [x, b, out, scratch] = [put([1, 2]), put([1]), put([0, 0]), put([0, 0])];
+      const [rows, next] = [putInts([0]), putInts([0])];
+      for (const row of [0, 1]) {
+        pack.arena.i32(next, 1)[0] = row;
+        let numRecords = 0;
+        pack.replay!('step', () => {
+          numRecords++;
+          pack.copyBytes!(next, rows, 4);
+          const delta = { numTokens: 1, numCols: 1, a: b, b, rank: 1, scale: 1, numRows: 1, scratch };
+          pack.lowRankDelta({ x, rows, out, ...delta });
+        });
+        await pack.sync();
+        expect(numRecords).toBe(1);
+      }
+      expect(pack.arena.f32(out, 2)).toEqual(new Float32Array([1, 2]));
     }));
 
   test('memory of one side: operations run there, and the host sees that of the processor only', () =>
