@@ -120,6 +120,19 @@ describe('changes of the side', () => {
     return { rows, next, out, record: () => pack.lowRankDelta({ x, a: b, b, rows, out, scratch, ...sizes }) };
   }
 
+  test('a step is recorded anew when its table names other rows', () =>
+    withSides(['gpu', 'gpu'], async (fixture) => {
+      const { pack } = fixture;
+      const { rows, out, record } = rowByTable(fixture);
+      for (const row of [0, 1, 1]) {
+        pack.arena.i32(rows, 1)[0] = row;
+        pack.arena.f32(out, 2)[row] = 0;
+        pack.replay!('step', record);
+        await pack.sync();
+      }
+      expect(pack.arena.f32(out, 2)).toEqual(new Float32Array([1, 2]));
+    }));
+
   test('a step that writes its own table is recorded each time', () =>
     withSides(['cpu', 'gpu', 'cpu', 'gpu'], async (fixture) => {
       const { pack } = fixture;
