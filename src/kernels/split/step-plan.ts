@@ -5,7 +5,7 @@ import type { Side } from './sides.ts';
 /** Operations of one side that follow each other. */
 export interface Run {
   readonly side: Side;
-  /** What the run needs, and what it leaves. */
+  /** Shared memory that must be there before it, and that it changes. */
   readonly reads: readonly ArenaRange[];
   readonly writes: readonly ArenaRange[];
   start(): void;
