@@ -2,11 +2,13 @@
 //   npm run bench -- webgpu               a random 1B model in Q4_0, written on first use
 //   npm run bench -- webgpu --model FILE  another model
 //   npm run bench -- webgpu --alone       without the peer
+//   npm run bench -- webgpu --layers 4,8  instead: only these layers on the GPU, beside the processor alone
 import { statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { benchModel } from './support/bench-model.ts';
 import type { Contestant } from './support/contestant.ts';
-import { type Entrant, vulkanPeer, webgpu, withContestants } from './support/entrants.ts';
+import { type Entrant, findNativeEntrants, vulkanPeer, wasm, webgpu, withContestants } from './support/entrants.ts';
 import { median, printTable } from './support/report.ts';
 import { measureReadBandwidth } from './support/read-bandwidth.ts';
 
@@ -19,6 +21,7 @@ const { values: flags } = parseArgs({
     alone: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '5' },
     decode: { type: 'string', default: '128' },
+    layers: { type: 'string' },
   },
 });
 const numRounds = Number(flags.rounds);
@@ -54,22 +57,44 @@ async function measure(contestant: Contestant): Promise<Speeds> {
 }
 
 /** One engine at a time: two on one GPU would slow each other down. */
-async function run(entrant: Entrant): Promise<Speeds | string> {
+async function run(
+  entrant: Entrant,
+  options: { numThreads?: number; gpuLayers?: number } = {},
+): Promise<Speeds | string> {
   try {
-    const request = { path, numThreads: 4, context: PROMPT + DEPTH + numDecode, numSequences: SEQUENCES };
+    const sizes = { context: PROMPT + DEPTH + numDecode, numSequences: SEQUENCES };
+    const request = { path, numThreads: 4, ...sizes, ...options };
     return await withContestants([entrant], request, ([contestant]) => measure(contestant!));
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
+const cell = (speeds: Speeds | string, name: keyof Speeds): string =>
+  typeof speeds === 'string' ? '-' : speeds[name].toFixed(1);
+const names = ['decode', 'prefill', 'b32'] as const;
+
+/** Each number of layers on the GPU beside the processor alone. */
+async function runSplits(layers: readonly number[]): Promise<never> {
+  const numThreads = availableParallelism();
+  const processor = (await findNativeEntrants()).best ?? wasm;
+  const rows = [{ layers: 0, speeds: await run(processor, { numThreads }) }];
+  for (const gpuLayers of layers)
+    rows.push({ layers: gpuLayers, speeds: await run(webgpu, { numThreads, gpuLayers }) });
+  printTable([
+    ['layers on the GPU', ...names],
+    ...rows.map(({ layers: count, speeds }) => [String(count), ...names.map((name) => cell(speeds, name))]),
+  ]);
+  for (const { speeds } of rows) if (typeof speeds === 'string') console.log(speeds);
+  console.log(JSON.stringify({ bench: 'webgpu-split', processor: processor.name, rows }));
+  process.exit(0);
+}
+if (flags.layers !== undefined) await runSplits(flags.layers.split(',').map(Number));
+
 const bandwidth = await measureReadBandwidth(2 ** 30);
 console.log(`A shader reads ${(bandwidth / 1e9).toFixed(0)} GB/s`);
 const ours = await run(webgpu);
 const theirs = flags.alone ? 'not asked' : await run(vulkanPeer);
-const cell = (speeds: Speeds | string, name: keyof Speeds): string =>
-  typeof speeds === 'string' ? '-' : speeds[name].toFixed(1);
-const names = ['decode', 'prefill', 'b32'] as const;
 printTable([
   ['tokens/s', webgpu.name, vulkanPeer.name],
   ...names.map((name) => [name, cell(ours, name), cell(theirs, name)]),

@@ -9,6 +9,8 @@ export type LoadRequest = {
   numSequences: number;
   /** Only for ours: the required name of the loaded kernels, so that none runs under a wrong name. */
   kernels: string;
+  /** Only for ours on a GPU: layers there; default as many as fit. */
+  gpuLayers?: number;
 };
 
 /** Requests to a contestant process. */

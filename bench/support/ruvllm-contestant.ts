@@ -4,13 +4,14 @@ import { serveEngine } from './serve-engine.ts';
 let model: Model;
 
 serveEngine({
-  async load({ path, numThreads, context, numSequences, kernels }) {
+  async load({ path, numThreads, context, numSequences, kernels, gpuLayers }) {
     model = await loadModel(path, {
       numThreads,
       maxContext: context,
       kvCacheTokens: context * numSequences,
       maxSequences: numSequences,
       kernels: (['native', 'webgpu'] as const).find((name) => kernels.startsWith(name)) ?? 'wasm',
+      ...(gpuLayers === undefined ? {} : { gpuLayers }),
       kvPacking: 'off', // The other side uses 16 bits too.
       speculation: 'off', // Random models repeat themselves: drafts would be accepted that no text would have.
     });

@@ -127,7 +127,7 @@ export interface KernelPack {
   /**
    * Records the operations of `record`, or those that it recorded at the last call with this key: for steps whose
    * operations differ in the contents of the arena alone. Contexts of attention may differ as long as the longest has
-   * as many whole units of `REPLAY_CONTEXT`. Only packs have it whose recording takes longer than their work.
+   * as many whole units of `REPLAY_CONTEXT`; its rows stay. Only packs have it whose recording takes longer than their work.
    */
   replay?(key: string, record: () => void): void;
   /**

@@ -1,22 +1,11 @@
 import { assert } from '../../core/errors.ts';
-import type { ArenaRange, KernelPack, Offset, WeightMatrix } from '../contract.ts';
+import type { ArenaRange, KernelPack, Offset } from '../contract.ts';
+import { overlaps } from '../ranges.ts';
+import { type Access, createJobReader, type Job, MissingContents } from './job-reader.ts';
 import { createNewestMap, type NewestMap } from './newest-map.ts';
 import { otherSide, type Side } from './sides.ts';
 import { createSplitArena, type SplitArena } from './split-arena.ts';
-import type { Visit } from './visit.ts';
-
-/** A recorded operation. */
-export interface Job {
-  readonly name: string;
-  /** Visits its memory; `run` gets the addresses of the side that `visit` translates to. */
-  readonly visit: (visit: Visit) => (side: Side) => void;
-}
-
-/** A matrix and the side whose pack has it. */
-export interface SplitMatrix extends WeightMatrix {
-  readonly side: Side;
-  readonly onSide: WeightMatrix;
-}
+import { type Done, planStep, type Run, type StartRun, type StepPlan } from './step-plan.ts';
 
 /**
  * Chooses the side of an operation without weights; null: the side of its first input. `pages`: the address of its KV
@@ -35,36 +24,33 @@ export interface Exchange {
   readonly arena: SplitArena;
   /** Runs it now, or when the operations before it have results. */
   add(job: Job): void;
+  /** See `KernelPack.replay`. */
+  replay(key: string, record: () => void): void;
   /** See `KernelPack.sync`. */
   sync(reads?: readonly ArenaRange[]): Promise<void>;
   /** See `KernelPack.finish`; only if the GPU side computes while the caller waits, too. */
   finish(): void;
 }
 
-/** The memory that an operation touches, and the sides that it must run on. */
-interface Access {
-  readonly reads: ArenaRange[];
-  readonly writes: ArenaRange[];
-  readonly sides: Set<Side>;
-  pages: Offset | null;
-}
-
 interface WaitingJob {
   readonly job: Job;
   /** Decided once: results that arrive meanwhile do not change it. */
   side: Side | null;
+  /** The step that it belongs to, if that will be repeated. */
+  readonly recording: Recording | null;
 }
 
-/** An operation's ranges depend on numbers that only the GPU has. */
-class MissingContents {
-  readonly ranges: readonly ArenaRange[];
-  constructor(ranges: readonly ArenaRange[]) {
-    this.ranges = ranges;
-  }
+/** A step whose operations are recorded, and run one after the other. */
+interface Recording {
+  readonly key: string;
+  readonly done: Done[];
+  numJobs: number;
+  /** Whether no more jobs follow. */
+  isWhole: boolean;
 }
 
-const overlaps = (a: ArenaRange, b: ArenaRange): boolean =>
-  a.offset < b.offset + b.sizeBytes && b.offset < a.offset + a.sizeBytes;
+/** Each takes some 40 KB. */
+const MOST_PLANS = 64;
 
 export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeOptions): Exchange {
   const newest: NewestMap = createNewestMap();
@@ -76,8 +62,13 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
       if (arena.onlySideOf(range.offset) === null) newest.mark(range, 'cpu');
     },
   });
-  /** Operations that wait for results of the GPU, in their order. */
-  const queue: WaitingJob[] = [];
+  const jobs = createJobReader(arena, ints);
+  /** Operations and runs of them that wait for results of the GPU, in their order. */
+  const queue: (WaitingJob | Run)[] = [];
+  /** Steps by key, the most recently used last. */
+  const plans = new Map<string, StepPlan>();
+  let numPlans = 0;
+  let recording: Recording | null = null;
   /** Ranges that unfinished operations of each side read and write. */
   const touched: Record<Side, ArenaRange[]> = { gpu: [], cpu: [] };
   let lastSide: Side = 'cpu';
@@ -116,12 +107,6 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
     copy(ranges, 'gpu');
   }
 
-  /** A range within its allocation; null: none of the shared memory. */
-  function shared(offset: Offset, sizeBytes: number): ArenaRange | null {
-    if (sizeBytes === 0 || arena.onlySideOf(offset) !== null) return null;
-    const segment = arena.segmentOf(offset);
-    return { offset, sizeBytes: Math.min(sizeBytes, segment.offset + segment.sizeBytes - offset) };
-  }
   function ints(offset: Offset, count: number): Int32Array {
     if (count === 0) return new Int32Array(0);
     const range = { offset, sizeBytes: count * 4 };
@@ -129,38 +114,6 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
     if (missing.length > 0) throw new MissingContents(missing);
     if (isTouched('cpu', [range])) complete('cpu');
     return packs.cpu.arena.i32(arena.locate(offset, 'cpu'), count);
-  }
-
-  function collect({ visit }: Job): Access {
-    const access: Access = { reads: [], writes: [], sides: new Set(), pages: null };
-    const note =
-      (...lists: ArenaRange[][]) =>
-      (offset: Offset, sizeBytes: number): Offset => {
-        if (sizeBytes === 0) return offset;
-        const only = arena.onlySideOf(offset);
-        if (only !== null) access.sides.add(only);
-        const range = shared(offset, sizeBytes);
-        if (range !== null) for (const list of lists) list.push(range);
-        return offset;
-      };
-    const update = note(access.reads, access.writes);
-    visit({
-      read: note(access.reads),
-      write: note(access.writes),
-      update,
-      updateAll(offset) {
-        const segment = arena.segmentOf(offset);
-        update(segment.offset, segment.sizeBytes);
-        return offset;
-      },
-      matrix(weight) {
-        access.sides.add((weight as SplitMatrix).side);
-        return weight;
-      },
-      ints,
-      pages: (base) => void (access.pages ??= base),
-    });
-    return access;
   }
 
   function sideOf(name: string, { reads, sides, pages }: Access): Side {
@@ -175,33 +128,25 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
     return lastSide;
   }
 
-  function run({ visit }: Job, side: Side): void {
-    // Nothing is at the address of an empty range.
-    const translate = (offset: Offset, sizeBytes: number): Offset => (sizeBytes === 0 ? 0 : arena.locate(offset, side));
-    const start = visit({
-      read: translate,
-      write: translate,
-      update: translate,
-      updateAll: (offset) => arena.locate(offset, side),
-      matrix: (weight) => (weight as SplitMatrix).onSide,
-      ints,
-      pages: () => {},
-    });
-    start(side);
-  }
-
-  /** Runs a job if its inputs are or can be where it runs; otherwise returns the results that the GPU must bring first. */
-  function tryRun(waiting: WaitingJob): readonly ArenaRange[] | null {
+  /** Where a job runs and what it touches, or the contents that the GPU must bring first. */
+  function decide(waiting: WaitingJob): Done | MissingContents {
     const { job } = waiting;
-    let access: Access;
-    try {
-      access = collect(job);
-    } catch (missing) {
-      if (!(missing instanceof MissingContents)) throw missing;
-      return bring(missing.ranges) ? tryRun(waiting) : missing.ranges;
-    }
-    const side = (waiting.side ??= sideOf(job.name, access));
-    const inputs = access.reads.flatMap((range) => newest.onlyOn(otherSide(side), range));
+    const found = jobs.collect(job);
+    if (found instanceof MissingContents) return bring(found.ranges) ? decide(waiting) : found;
+    const { reads, writes, tables } = found;
+    const side = (waiting.side ??= sideOf(job.name, found));
+    const findRanges = (): Access | null => {
+      const access = jobs.collect(job);
+      return access instanceof MissingContents ? null : access;
+    };
+    return { side, reads, writes, tables, start: jobs.translate(job, side), findRanges };
+  }
+  /** Runs a job if its inputs are or can be where it runs; otherwise returns the results that the GPU must bring first. */
+  function tryRun(waiting: WaitingJob | Run): readonly ArenaRange[] | null {
+    const work = 'job' in waiting ? decide(waiting) : waiting;
+    if (work instanceof MissingContents) return work.ranges;
+    const { side, reads, writes } = work;
+    const inputs = reads.flatMap((range) => newest.onlyOn(otherSide(side), range));
     if (side === 'cpu') {
       if (!bring(inputs)) return inputs;
     } else if (inputs.length > 0) {
@@ -210,12 +155,33 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
       if (isTouched('gpu', inputs) && !complete('gpu')) return [];
       copy(inputs, 'cpu');
     }
-    run(job, side);
-    for (const range of access.writes) newest.mark(range, side);
-    touched[side].push(...access.reads, ...access.writes);
+    work.start();
+    for (const range of writes) newest.mark(range, side);
+    touched[side].push(...reads, ...writes);
     lastSide = side;
+    if ('job' in waiting && waiting.recording !== null) {
+      waiting.recording.done.push(work as Done);
+      keepPlan(waiting.recording);
+    }
     return null;
   }
+
+  /** Keeps a step once it is recorded and all of it has run. */
+  function keepPlan({ key, done, numJobs, isWhole }: Recording): void {
+    if (!isWhole || done.length < numJobs) return;
+    const number = numPlans++;
+    const plan = planStep(done, startRunOf(number));
+    if (plan === null) return;
+    plans.delete(key);
+    plans.set(key, plan);
+    if (plans.size > MOST_PLANS) plans.delete(plans.keys().next().value!);
+  }
+  const startRunOf =
+    (number: number): StartRun =>
+    (side, index, startAll) => {
+      if (packs[side].replay === undefined) startAll();
+      else packs[side].replay(`${number} ${index}`, startAll);
+    };
 
   /** Runs waiting jobs as far as possible; null: none is left. */
   function drain(): readonly ArenaRange[] | null {
@@ -246,8 +212,30 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
   return {
     arena,
     add(job) {
-      queue.push({ job, side: null });
+      if (recording !== null) recording.numJobs++;
+      queue.push({ job, side: null, recording });
       if (queue.length === 1) drain();
+    },
+    replay(key, record) {
+      // Operations that wait may change the contents of tables.
+      if (queue.length > 0) return record();
+      const plan = plans.get(key);
+      if (plan?.isValid() === true) {
+        plans.delete(key);
+        plans.set(key, plan);
+        queue.push(...plan.runs);
+        drain();
+        return;
+      }
+      const step: Recording = { key, done: [], numJobs: 0, isWhole: false };
+      recording = step;
+      try {
+        record();
+      } finally {
+        recording = null;
+      }
+      step.isWhole = true;
+      keepPlan(step);
     },
     async sync(reads) {
       for (let missing = drain(); missing !== null; missing = drain()) await fetch(missing);

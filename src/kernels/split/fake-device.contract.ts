@@ -23,6 +23,7 @@ function createFakeDevice(pack: KernelPack, missing: readonly string[]): KernelP
   const allocated: ArenaRange[] = [];
   let viewed: ArenaRange[] = [];
   let recorded: (() => void)[] = [];
+  const kept = new Map<string, readonly (() => void)[]>();
 
   const view = (offset: Offset, sizeBytes: number): Offset => {
     viewed.push({ offset, sizeBytes });
@@ -63,6 +64,15 @@ function createFakeDevice(pack: KernelPack, missing: readonly string[]): KernelP
       for (const { offset, sizeBytes } of reads ?? allocated) {
         new Uint8Array(host, offset, sizeBytes).set(pack.arena.u8(offset, sizeBytes));
       }
+    },
+    replay(key, record) {
+      const before = recorded;
+      recorded = [];
+      if (!kept.has(key)) {
+        record();
+        kept.set(key, recorded);
+      }
+      recorded = [...before, ...kept.get(key)!];
     },
     copyBytes(from, to, sizeBytes) {
       recorded.push(() => {

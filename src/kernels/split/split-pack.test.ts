@@ -8,9 +8,10 @@ import { describeExperts } from '../pack-experts.contract.ts';
 import { disposeSharedPack, type PackFixture, withPack } from '../pack-fixture.contract.ts';
 import { describePrograms } from '../pack-programs.contract.ts';
 import { createWasmPackFactory } from '../wasm/wasm-pack.ts';
+import { describeReplay } from '../webgpu/replay.contract.ts';
 import { MISSING_OPERATIONS } from '../webgpu/webgpu-pack.ts';
 import { createFakeDeviceFactory } from './fake-device.contract.ts';
-import { type Side, SIDES } from './sides.ts';
+import { otherSide, type Side, SIDES } from './sides.ts';
 import { createSplitPackFactory } from './split-pack.ts';
 
 const SEED = 2611;
@@ -39,6 +40,12 @@ if (campaign({ short: false, long: true })) {
 } else
   console.log('a split over two processor packs is tested in the long form only; one with a device is tested here');
 describeKernelPack(`a device and a processor pack, seed ${SEED}`, () => deviceLots, ['experts', 'programs', 'vectors']);
+describeReplay(`a device and a processor pack, seed ${SEED}`, () => deviceLots);
+for (const side of SIDES) {
+  const sides = { sideOfMatrix: () => side, sideOfOperation: () => otherSide(side) };
+  const factory = createSplitPackFactory({ gpu: device, cpu: wasm, ...sides });
+  describeReplay(`matrices on the ${side} side, other operations on the other`, () => factory);
+}
 for (const side of SIDES) {
   const factory = drawSides(createFakeDeviceFactory(wasm), SEED, () => side);
   describe(`experts on the ${side} side, seed ${SEED}`, () => {
@@ -98,6 +105,61 @@ describe('changes of the side', () => {
       await pack.sync([{ offset: named.offset, sizeBytes: 32 }]);
       expect(pack.arena.f32(named.offset, 8)).toEqual(values(2));
       expect(pack.arena.f32(other.offset, 8)).toEqual(values(NaN));
+    }));
+
+  /** One row of x, which a table names, into the same row of out. */
+  function rowByTable({ pack, put, putInts }: PackFixture): {
+    rows: number;
+    next: number;
+    out: number;
+    record(): void;
+  } {
+    const [x, b, out, scratch] = [put([1, 2]), put([1]), put([0, 0]), put([0, 0])];
+    const [rows, next] = [putInts([0]), putInts([1])];
+    const sizes = { numTokens: 1, numCols: 1, rank: 1, scale: 1, numRows: 1 };
+    return { rows, next, out, record: () => pack.lowRankDelta({ x, a: b, b, rows, out, scratch, ...sizes }) };
+  }
+
+  test('a step is recorded anew when its table names other rows', () =>
+    withSides(['gpu', 'gpu'], async (fixture) => {
+      const { pack } = fixture;
+      const { rows, out, record } = rowByTable(fixture);
+      for (const row of [0, 1, 1]) {
+        pack.arena.i32(rows, 1)[0] = row;
+        pack.arena.f32(out, 2)[row] = 0;
+        pack.replay!('step', record);
+        await pack.sync();
+      }
+      expect(pack.arena.f32(out, 2)).toEqual(new Float32Array([1, 2]));
+    }));
+
+  test('a step that writes its own table is recorded each time', () =>
+    withSides(['cpu', 'gpu', 'cpu', 'gpu'], async (fixture) => {
+      const { pack } = fixture;
+      const { rows, next, out, record } = rowByTable(fixture);
+      for (const row of [0, 1]) {
+        pack.arena.i32(next, 1)[0] = row;
+        pack.replay!('step', () => {
+          pack.copyBytes!(next, rows, 4);
+          record();
+        });
+        await pack.sync();
+      }
+      expect(pack.arena.f32(out, 2)).toEqual(new Float32Array([1, 2]));
+    }));
+
+  test('a step is recorded anew behind operations that wait and may write its table', () =>
+    withSides(['gpu', 'gpu', 'cpu', 'gpu'], async (fixture) => {
+      const { pack, putInts } = fixture;
+      const { rows, next, out, record } = rowByTable(fixture);
+      const between = putInts([0]);
+      pack.replay!('step', record);
+      await pack.sync();
+      pack.copyBytes!(next, between, 4);
+      pack.copyBytes!(between, rows, 4);
+      pack.replay!('step', record);
+      await pack.sync();
+      expect(pack.arena.f32(out, 2)).toEqual(new Float32Array([1, 2]));
     }));
 
   test('memory of one side: operations run there, and the host sees that of the processor only', () =>

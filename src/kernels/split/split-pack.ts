@@ -10,7 +10,8 @@ import type {
   WeightMatrix,
 } from '../contract.ts';
 import { checkedMatrixBytes } from '../matrix-bytes.ts';
-import { createExchange, type SideOfOperation, type SplitMatrix } from './exchange.ts';
+import { createExchange, type SideOfOperation } from './exchange.ts';
+import type { SplitMatrix } from './job-reader.ts';
 import { SIDES, type Side } from './sides.ts';
 import type { Visit, Visitor } from './visit.ts';
 import * as attentionOps from './visit-attention.ts';
@@ -57,7 +58,7 @@ async function createSplitPack(
   });
   assert(cpuPack.finish !== undefined, `the ${cpuPack.name} kernels cannot be the CPU side`);
   const packs = { gpu: gpuPack, cpu: cpuPack };
-  const { arena, add, sync, finish } = createExchange({ arenaBytes, packs, sideOfOperation });
+  const { arena, add, replay, sync, finish } = createExchange({ arenaBytes, packs, sideOfOperation });
 
   const record =
     <Op>(name: OperationName, visitor: Visitor<Op>) =>
@@ -140,6 +141,7 @@ async function createSplitPack(
     searchGraph: record('searchGraph', vectorOps.searchGraph),
     pickLinks: record('pickLinks', vectorOps.pickLinks),
     topLogits: record('topLogits', elementwiseOps.topLogits),
+    replay,
     sync,
     ...(gpuPack.finish === undefined ? {} : { finish }),
     copyBytes: (from, to, sizeBytes) =>

@@ -1,11 +1,4 @@
-import {
-  type AttentionOp,
-  type PackPagesOp,
-  PAGE_TOKENS,
-  type RopeOp,
-  type RotateAndStoreOp,
-  type WriteKvOp,
-} from '../contract.ts';
+import { type AttentionOp, type PackPagesOp, type RopeOp, type RotateAndStoreOp, type WriteKvOp } from '../contract.ts';
 import { checkRegions } from '../kv-region.ts';
 import { checkWindow } from '../op-limits.ts';
 import { sequenceSpans, visitOptional, type Visitor, visitRegion, visitRows } from './visit.ts';
@@ -57,13 +50,8 @@ export const attention: Visitor<AttentionOp> = (op, visit) => {
   const { kv, packed = null, layer, q, out, numHeads, sequences, numSequences, pageTables, sinks } = op;
   checkRegions('attention', kv, packed);
   checkWindow(op);
-  const table = visit.ints(sequences, numSequences * 4);
   const spans = sequenceSpans(visit, op);
   const rowBytes = numHeads * kv.headDim * 4;
-  let numEntries = 0;
-  for (let i = 0; i < numSequences; i++) {
-    numEntries = Math.max(numEntries, table[4 * i + 3]! + Math.ceil(table[4 * i + 2]! / PAGE_TOKENS));
-  }
   const layers = { firstLayer: layer, numLayers: 1 };
   return {
     ...op,
@@ -72,7 +60,7 @@ export const attention: Visitor<AttentionOp> = (op, visit) => {
     packed: packed === null ? null : visitRegion(visit, 'read', packed, layers),
     out: visitRows(visit, 'write', { offset: out, rowBytes, spans }),
     sequences: visit.read(sequences, numSequences * 16),
-    pageTables: visit.read(pageTables, numEntries * 4),
+    pageTables: visit.readRest(pageTables),
     sinks: visitOptional(visit, sinks, numHeads * 4),
   };
 };

@@ -6,6 +6,8 @@ import type { KvRegion, Offset, StateRegion, StateRows, WeightMatrix } from '../
  */
 export interface Visit {
   read(offset: Offset, sizeBytes: number): Offset;
+  /** Reads any part of an allocation from here on. */
+  readRest(offset: Offset): Offset;
   /** All of these bytes are written, and none is read before. */
   write(offset: Offset, sizeBytes: number): Offset;
   /** Some of these bytes are written; others may stay. */

@@ -2,7 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { ArenaRange } from '../contract.ts';
 import { BUFFER_USAGE, type GpuBuffer, type GpuCommandEncoder, type GpuDevice, MAP_READ } from './gpu.ts';
 import type { HostArena } from './host-arena.ts';
-import { mergeRanges } from './ranges.ts';
+import { mergeRanges } from '../ranges.ts';
 
 /** The device's side of the arena, and its exchange with the host's. */
 export interface DeviceMemory {

@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Arena, ArenaRange, Offset } from '../contract.ts';
 import { lastFrom, takeRoom } from '../arena-alignment.ts';
-import { mergeRanges } from './ranges.ts';
+import { mergeRanges } from '../ranges.ts';
 
 /** A piece of the arena that `allocate` returned; its host copy exists from the first view on. */
 interface Segment {

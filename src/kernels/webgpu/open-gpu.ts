@@ -13,7 +13,8 @@ export interface OpenGpu {
 }
 
 /** Limits that are raised to the adapter's. */
-const LIMITS = ['maxStorageBufferBindingSize', 'maxBufferSize', 'maxComputeWorkgroupStorageSize'];
+const BUFFER_LIMITS = ['maxStorageBufferBindingSize', 'maxBufferSize'];
+const LIMITS = [...BUFFER_LIMITS, 'maxComputeWorkgroupStorageSize'];
 const ROW_LANES = 32;
 
 /** Short words about an adapter, such as "nvidia hopper". */
@@ -34,7 +35,8 @@ export async function requestAdapter(gpu: Gpu): Promise<GpuAdapter> {
 }
 
 /** Most bytes of one buffer, which holds everything but matrices. */
-export const largestBuffer = ({ limits }: GpuAdapter): number => Math.min(...LIMITS.map((name) => limits[name]!));
+export const largestBuffer = ({ limits }: Pick<GpuAdapter, 'limits'>): number =>
+  Math.min(...BUFFER_LIMITS.map((name) => limits[name]!));
 
 export async function openGpu(gpu: Gpu): Promise<OpenGpu> {
   const adapter = await requestAdapter(gpu);

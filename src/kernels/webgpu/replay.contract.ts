@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { normals } from '../../../test/support/random-values.ts';
+import { LAYER, makeRegion, runStep, sequencesOf, type Shape } from '../attention-fixture.contract.ts';
 import type { KernelPack, KernelPackFactory, Offset } from '../contract.ts';
-import { randomMatrix, withSmallPack } from '../pack-fixture.contract.ts';
+import { expectSameBits, randomMatrix, withSmallPack } from '../pack-fixture.contract.ts';
 
 const [DIM, ROWS] = [256, 96];
 
@@ -87,6 +88,44 @@ export function describeReplay(name: string, factory: () => KernelPackFactory): 
           pack.scale({ x: twice, count: ROWS, factor: 0.5 });
           await pack.sync([{ offset: twice, sizeBytes: ROWS * 4 }]);
           expect(pack.arena.f32(twice, ROWS)).toEqual(expected.map((value) => value / 2));
+        }
+      });
+    });
+
+    test('attends over other pages and contexts of the same tables', async () => {
+      const shape: Shape = { numHeads: 4, numKvHeads: 2, headDim: 16, window: 0, softcap: 0 };
+      const width = shape.numHeads * shape.headDim;
+      await withSmallPack(factory(), async (fixture) => {
+        const { pack } = fixture;
+        const kv = makeRegion(fixture, shape, 8);
+        const sequences = sequencesOf(shape, [40, 60], 8);
+        const rows: Float32Array[] = [];
+        for (const sequence of sequences) {
+          rows.push(await runStep(fixture, kv, shape, [{ sequence, start: 0, end: sequence.length }]));
+        }
+        const [q, out] = ['q', 'out'].map((what) => pack.arena.allocate(width * 4, what)) as [Offset, Offset];
+        const [table, pageTables] = [pack.arena.allocate(16, 'sequences'), pack.arena.allocate(64, 'pages')];
+        const record = (): void => {
+          const sizes = { numHeads: shape.numHeads, numSequences: 1, scale: 1 / Math.sqrt(shape.headDim) };
+          const tables = { sequences: table, pageTables };
+          pack.attention({ kv, layer: LAYER, q, out, ...sizes, ...tables, window: 0, softcap: 0 });
+        };
+        const steps = [
+          { index: 0, token: 20 },
+          { index: 0, token: 21 },
+          { index: 1, token: 50 },
+          { index: 1, token: 7 },
+          { index: 0, token: 39 },
+        ];
+        for (const { index, token } of steps) {
+          const { q: queries, pageIds } = sequences[index]!;
+          pack.arena.f32(q, width).set(queries.subarray(token * width, (token + 1) * width));
+          pack.arena.i32(table, 4).set([0, 1, token + 1, 0]);
+          pack.arena.i32(pageTables, pageIds.length).set(pageIds);
+          pack.replay!(`attention ${q}`, record);
+          await pack.sync([{ offset: out, sizeBytes: width * 4 }]);
+          const expected = rows[index]!.subarray(token * width, (token + 1) * width);
+          expectSameBits(pack.arena.f32(out, width), expected, `token ${token}`);
         }
       });
     });

@@ -18,7 +18,7 @@ import { findKernelFault } from '../self-check.ts';
 import { createSplitPackFactory } from '../split/split-pack.ts';
 import { createWasmPackFactory } from '../wasm/wasm-pack.ts';
 import { describeReplay } from './replay.contract.ts';
-import { openGpu, requestAdapter } from './open-gpu.ts';
+import { largestBuffer, openGpu, requestAdapter } from './open-gpu.ts';
 import { createWebGpuPackFactory } from './webgpu-pack.ts';
 
 /** The software driver of Debian's chromium: any GPU may be missing where tests run. */
@@ -52,6 +52,10 @@ if (reason === null) {
     for (let round = 0; round < 4; round++) {
       expect(await findKernelFault(split, createReferencePackFactory(), 1, ['Q4_0', 'Q6_K'])).toBe(null);
     }
+  });
+  test('has room for the pages of a model', async () => {
+    // Every WebGPU binds 128 MiB.
+    expect(largestBuffer(await requestAdapter(await nodeGpu()))).toBeGreaterThanOrEqual(2 ** 27);
   });
   describeReplay('webgpu', () => factory);
   test('refuses operations of other models by name', async () => {

@@ -2,6 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { AddOp, ArenaRange, KernelPack, KernelPackFactory, KernelPackOptions } from '../contract.ts';
 import { TOP_STATS } from '../contract.ts';
 import { checkLowRank, checkTopLogits } from '../op-limits.ts';
+import { isSameRanges } from '../ranges.ts';
 import { createAttentionOps, MIN_WORKGROUPS } from './attend.ts';
 import { createDeviceMemory } from './device-memory.ts';
 import type { OpenGpu } from './open-gpu.ts';
@@ -187,11 +188,15 @@ function createWebGpuPack(
       ahead.sequence === sequence &&
       ahead.generation === memory.generation &&
       program.numDispatches === 0 &&
+      reads !== undefined &&
       isSameRanges(ahead.reads, reads);
     const step = isAhead ? ahead!.step : encodeStep(sequence, reads);
     ahead = null;
     return step;
   }
+
+  /** The sequence of the last sync. */
+  let last: Sequence | null = null;
 
   async function sync(reads?: readonly ArenaRange[]): Promise<void> {
     if (failure !== null) throw failure;
@@ -201,8 +206,10 @@ function createWebGpuPack(
     const { ranges, parts } = takeStep(sequence, reads);
     for (const commands of parts) device.queue.submit([commands]);
     const done = memory.finishReads(ranges);
-    // The next step is probably like this one.
-    if (sequence !== null && reads !== undefined) {
+    // The next step is probably like this one, if the one before was.
+    const isRepeated = sequence !== null && sequence === last;
+    last = sequence;
+    if (isRepeated && reads !== undefined) {
       const step = encodeStep(sequence, reads);
       ahead = { sequence, reads, step, generation: memory.generation };
     }
@@ -317,11 +324,4 @@ function createWebGpuPack(
 interface EncodedStep {
   readonly parts: readonly GpuCommandBuffer[];
   readonly ranges: readonly ArenaRange[];
-}
-
-function isSameRanges(a: readonly ArenaRange[], b: readonly ArenaRange[] | undefined): boolean {
-  return (
-    a.length === b?.length &&
-    a.every(({ offset, sizeBytes }, i) => offset === b[i]!.offset && sizeBytes === b[i]!.sizeBytes)
-  );
 }
