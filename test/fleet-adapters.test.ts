@@ -101,6 +101,10 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
     const admin = await fetch(`${nodes[0]!.url}/admin/adapters/tiny:style`, { method: 'DELETE' });
     expect([admin.status, await admin.text()]).toEqual([409, expect.stringContaining('ruvllm fleet')]);
 
+    const unload = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ model: 'tiny', force: true }) }; // prettier-ignore
+    expect((await fetch(`${nodes[1]!.url}/admin/models/unload`, unload)).status).toBe(200);
+    expect(await ask(nodes[1]!)).toBe(one);
+
     expect((await publish(second).end).status).toBe(0);
     expect(await askAll([...nodes, gateway])).toEqual([two, two, two, two]);
     expect((await start('rollback').end).status).toBe(0);
@@ -122,6 +126,13 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
     expect([code, output]).toEqual([1, expect.stringContaining(`${nodes[2]!.url}: its model tiny is another file`)]);
     expect(await askAll(nodes)).toEqual([404, 404, 404]);
     expect(await status()).toMatchObject({ release: 0, inProgress: null });
+  });
+
+  test('[RL2] do not replace an adapter of the node', async () => {
+    const nodes = await Promise.all([startNode(), startNode('--adapter', `style=${second}`)]);
+    const { status: code, output } = await publish(first).end;
+    expect([code, output]).toEqual([1, expect.stringContaining(`${nodes[1]!.url}: this node has an adapter tiny:style of its own`)]); // prettier-ignore
+    expect(await askAll(nodes)).toEqual([404, two]);
   });
 
   test('[RL2] are refused with forged signatures, other bytes, too many bytes, and of unknown publishers', async () => {

@@ -90,12 +90,13 @@ export function createForwarder(options: ForwardOptions) {
   /** Right after a commit the gateway may know the release before any node has reported it. */
   async function untilCommitted(tried: ReadonlySet<GatewayNode>, signal: AbortSignal): Promise<void> {
     const endMs = clock.now() + COMMIT_WAIT_MS;
-    for (;;) {
+    const isWaiting = (): boolean => {
       const up = nodes.filter(({ health }) => health === 'up');
-      const isWaiting = up.some((node) => !tried.has(node)) && up.every((node) => isBehind(node, releases!.number));
-      if (!isWaiting || clock.now() >= endMs || signal.aborted) return;
+      return up.some((node) => !tried.has(node)) && up.every((node) => isBehind(node, releases!.number));
+    };
+    while (isWaiting() && clock.now() < endMs && !signal.aborted) {
       await options.askBehind(releases!.number);
-      await delay(clock, COMMIT_POLL_MS, signal);
+      if (isWaiting()) await delay(clock, COMMIT_POLL_MS, signal);
     }
   }
 
