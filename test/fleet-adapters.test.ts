@@ -209,6 +209,24 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
     expect(await askAll([again, joined])).toEqual([two, two]);
   });
 
+  test('[RL4] are loaded before a node says that it is ready', async () => {
+    const [, spare] = await startNodes();
+    expect((await publish(first).end).status).toBe(0);
+    spare!.process.kill('SIGKILL');
+    const proxy = await createNatsProxy(nats.url);
+    ended.push(proxy.close);
+    proxy.hold();
+    let isReady = false;
+    const starting = startNode('--nats', proxy.url, '--port', new URL(spare!.url).port).finally(() => (isReady = true));
+    const health = async (): Promise<string> => (await fetch(`${spare!.url}/health`)).text().catch(() => '');
+    await expect.poll(() => health().catch(() => ''), { timeout: 30_000 }).toContain('loading adapters of the fleet');
+    // Its model answers, but not with adapters that it does not know yet.
+    expect(await ask(spare!, 'tiny')).toBe(base);
+    expect([await ask(spare!), isReady, await health()]).toEqual([404, false, expect.stringContaining('loading')]);
+    proxy.release();
+    expect(await ask(await starting)).toBe(one);
+  });
+
   test('[RL5] [RL6] are not served in an old version by a node that is cut off, and it catches up', async () => {
     const proxy = await createNatsProxy(nats.url);
     ended.push(proxy.close);

@@ -49,9 +49,9 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
   'fleet <action> [item]': [
     'publish adapters to all nodes of a fleet at once, and roll back',
     () => import('./commands/fleet.ts'),
-    'ruvllm fleet publish style.gguf --name style --model small --nats nats://10.0.0.5:4222',
+    'ruvllm fleet publish style.gguf --name style --model small',
     'ruvllm fleet status --nats nats://10.0.0.5:4222',
-    'ruvllm fleet rollback --nats nats://10.0.0.5:4222',
+    'ruvllm fleet rollback',
   ],
   'keys <action> [name]': [
     "create, list or revoke the server's API keys",

@@ -86,6 +86,7 @@ export async function createNatsProxy(url: string) {
   const target = Number(new URL(url).port);
   const sockets = new Set<Socket>();
   let isCut = false;
+  let held: (() => void)[] | null = null;
   const server = createServer((client) => {
     const upstream = connect(target, '127.0.0.1');
     for (const [from, to] of [
@@ -94,7 +95,8 @@ export async function createNatsProxy(url: string) {
     ] as const) {
       sockets.add(from);
       from.on('data', (bytes: Buffer) => {
-        if (!isCut) to.write(bytes);
+        if (held !== null) held.push(() => to.write(bytes));
+        else if (!isCut) to.write(bytes);
       });
       from.on('error', () => {});
       from.on('close', () => {
@@ -106,6 +108,12 @@ export async function createNatsProxy(url: string) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `nats://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Everything waits until `release`. */
+    hold: () => void (held = []),
+    release() {
+      for (const send of held ?? []) send();
+      held = null;
+    },
     cut: () => void (isCut = true),
     heal() {
       isCut = false;
