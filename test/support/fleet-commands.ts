@@ -10,7 +10,8 @@ import { readShape } from '../../src/models/shape.ts';
 import { randomAdapter } from './random-adapter.ts';
 import type { ServeFolder } from './serve-process.ts';
 
-const command = fileURLToPath(new URL('../../bin/ruvllm.mjs', import.meta.url));
+// Benches run a compiled copy of this file in .cache/tools.
+const command = fileURLToPath(new URL('../../bin/ruvllm.mjs', import.meta.url.replace('/.cache/tools/', '/')));
 
 export interface CommandResult {
   readonly status: number | null;
