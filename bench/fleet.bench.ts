@@ -1,17 +1,21 @@
 // A gateway in front of three server processes: its own time per request, and what prefix affinity is worth on a replayed trace of
 // growing conversations, against the same gateway without a fleet secret (round robin, as requests come one after the other) and
 // against one node with a cache for all. The simulator of `fleet-sim` replays the same trace with times measured on one node.
-//   npm run bench -- fleet [--model FILE] [--conversations 12] [--turns 5] [--words 300] [--requests 300] [--seed 1]
+// `--part adapters` publishes adapters to three nodes over a real NATS server instead.
+//   npm run bench -- fleet [--part gateway|adapters] [--rounds 10] [--model FILE] [--conversations 12] [--turns 5] [--words 300] [--requests 300] [--seed 1]
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createServeFolder, type ServeFolder, type ServeProcess } from '../test/support/serve-process.ts';
 import { benchModel } from './support/bench-model.ts';
+import { benchFleetAdapters } from './support/fleet-adapters.ts';
 import { createFleetTrace, type TraceRequest } from './support/fleet-trace.ts';
 import { fitService, type ServiceSample, simError, simulateReplay } from './support/fleet-sim/replay-sim.ts';
 import { median, printTable } from './support/report.ts';
 
 const { values } = parseArgs({
   options: {
+    part: { type: 'string', default: 'gateway' },
+    rounds: { type: 'string', default: '10' },
     model: { type: 'string' },
     conversations: { type: 'string', default: '12' },
     turns: { type: 'string', default: '5' },
@@ -20,7 +24,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
   },
 });
-const count = (name: 'conversations' | 'turns' | 'words' | 'requests' | 'seed'): number => {
+const count = (name: 'rounds' | 'conversations' | 'turns' | 'words' | 'requests' | 'seed'): number => {
   const value = Number(values[name]);
   if (Number.isSafeInteger(value) && value > 0) return value;
   console.error(`error: --${name} must be a whole number above 0`);
@@ -31,6 +35,14 @@ const NUM_NODES = 3;
 const TURN_FACTORS = [1, 4];
 const SECRET = 'the secret of the fleet in this benchmark';
 const model = values.model ?? benchModel('15m', 'Q8_0').path;
+if (values.part === 'adapters') {
+  await benchFleetAdapters({ numRounds: count('rounds'), model });
+  process.exit(0);
+}
+if (values.part !== 'gateway') {
+  console.error(`error: --part must be gateway or adapters, got ${values.part}`);
+  process.exit(2);
+}
 const trace = createFleetTrace({
   numConversations: count('conversations'),
   numTurns: count('turns'),

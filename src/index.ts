@@ -43,7 +43,14 @@ export type { OpenLearningOptions } from './node/learning/open-learning.ts';
 export { openMcpServers } from './node/mcp/lazy.ts';
 export { openMemory } from './node/memory/lazy.ts';
 export type { OpenMemoryOptions } from './node/memory/open-memory.ts';
-export type { AdapterInfo, AdapterWish, LoadAdapterOptions, ScaledAdapter } from './runtime/adapters.ts';
+export type {
+  AdapterInfo,
+  AdapterWish,
+  LoadAdapterOptions,
+  ScaledAdapter,
+  StageAdapterOptions,
+  StagedAdapter,
+} from './runtime/adapters.ts';
 export type { ChatOptions, ReasoningWish, ToolDefinition } from './runtime/chat-options.ts';
 export type { EmbedOptions } from './runtime/embed-options.ts';
 export type { EmbedInput, EmbedResult } from './runtime/embeddings.ts';

@@ -46,6 +46,13 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'ruvllm gateway --node http://10.0.0.2:8080 --node http://10.0.0.3:8080',
     'ruvllm gateway --node http://127.0.0.1:8081 --port 9000 --log',
   ],
+  'fleet <action> [item]': [
+    'publish adapters to all nodes of a fleet at once, and roll back',
+    () => import('./commands/fleet.ts'),
+    'ruvllm fleet publish style.gguf --name style --model small',
+    'ruvllm fleet status --nats nats://10.0.0.5:4222',
+    'ruvllm fleet rollback',
+  ],
   'keys <action> [name]': [
     "create, list or revoke the server's API keys",
     () => import('./commands/keys.ts'),

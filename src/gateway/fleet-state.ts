@@ -12,6 +12,8 @@ export interface FleetModel {
 export interface NodeFleetState {
   readonly version: string;
   readonly models: readonly FleetModel[];
+  /** Number of the release of published adapters that it serves; 0: none. */
+  readonly release: number;
   /** Requests in progress, from all clients. */
   readonly numRequests: number;
 }

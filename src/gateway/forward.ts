@@ -1,16 +1,20 @@
-import type { Clock } from '../core/clock.ts';
+import { type Clock, delay } from '../core/clock.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { describeFailure } from '../server/errors.ts';
 import type { Route } from '../server/route.ts';
 import { type Attempt, attempt, isStream } from './attempt.ts';
 import { type Choice, chooseNode, enterNode, type Leave } from './choose-node.ts';
 import { requestHeaders, responseHeaders } from './forward-headers.ts';
-import { type GatewayNode, lacksModel, noteLackedModel, reportsModel, setHealth } from './node-table.ts';
+import { type GatewayNode, isBehind, lacksModel, noteLackedModel, reportsModel, setHealth } from './node-table.ts';
+import type { ReleaseView } from './releases/release-view.ts';
 import type { GatewayBody, GatewayRequest, GatewayResponse, Upstream } from './types.ts';
 import { wholeRecords } from './whole-records.ts';
 
 /** A request that ends the node that answers it must not end all of them. */
 const MAX_LOST_NODES = 3;
+/** Nodes switch to a committed release within this time. */
+const COMMIT_WAIT_MS = 2000;
+const COMMIT_POLL_MS = 20;
 
 export interface ForwardOptions {
   readonly nodes: readonly GatewayNode[];
@@ -18,6 +22,10 @@ export interface ForwardOptions {
   readonly clock: Clock;
   /** Asks the nodes that are not up for their health; resolves when all have answered or failed. */
   askNodes(): Promise<void>;
+  /** Adapters that the fleet has published; null: none can be. */
+  readonly releases: ReleaseView | null;
+  /** Asks nodes that have not reported this release. */
+  askBehind(release: number): Promise<void>;
   /** Asks a node whose connection broke for its health. Until it answers, it gets no requests. */
   doubt(node: GatewayNode, reason: string): void;
   /** Called when a request was sent to another node, with the reason. */
@@ -49,7 +57,7 @@ interface Chosen {
 
 /** Sends requests to nodes: to another one as long as the client has got no byte. */
 export function createForwarder(options: ForwardOptions) {
-  const { nodes, upstream, clock, onRetry } = options;
+  const { nodes, upstream, clock, releases, onRetry } = options;
   let turn = 0;
 
   const servesModel = (node: GatewayNode, model: string | null): boolean =>
@@ -57,8 +65,12 @@ export function createForwarder(options: ForwardOptions) {
 
   /** Chooses a node and counts the request at once: requests that arrive together would all choose the same one. */
   async function choose(sent: Forwarded, tried: ReadonlySet<GatewayNode>): Promise<Chosen | null> {
+    const { request } = sent;
+    const isPublished = sent.model !== null && releases?.isPublished(sent.model) === true;
     const find = (): Chosen | null => {
-      const up = nodes.filter((node) => node.health === 'up' && !tried.has(node));
+      const up = nodes.filter(
+        (node) => node.health === 'up' && !tried.has(node) && !(isPublished && isBehind(node, releases!.number)),
+      );
       const able = up.filter((node) => servesModel(node, sent.model));
       // Nodes that have the model and its adapter loaded, if any has said so.
       const reporting = sent.model === null ? [] : able.filter((node) => reportsModel(node, sent.model!));
@@ -67,11 +79,25 @@ export function createForwarder(options: ForwardOptions) {
       const node = chooseNode(serving.length > 0 || tried.size > 0 ? serving : up, sent.choice);
       return node === null ? null : { node, leave: enterNode(node, sent.choice, ++turn) };
     };
+    if (isPublished) await untilCommitted(tried, request.signal);
     const first = find();
     if (first !== null || nodes.every(({ health }) => health === 'up')) return first;
     // A node may have come back since it was last asked.
     await options.askNodes();
     return find();
+  }
+
+  /** Right after a commit the gateway may know the release before any node has reported it. */
+  async function untilCommitted(tried: ReadonlySet<GatewayNode>, signal: AbortSignal): Promise<void> {
+    const endMs = clock.now() + COMMIT_WAIT_MS;
+    const isWaiting = (): boolean => {
+      const up = nodes.filter(({ health }) => health === 'up');
+      return up.some((node) => !tried.has(node)) && up.every((node) => isBehind(node, releases!.number));
+    };
+    while (isWaiting() && clock.now() < endMs && !signal.aborted) {
+      await options.askBehind(releases!.number);
+      if (isWaiting()) await delay(clock, COMMIT_POLL_MS, signal);
+    }
   }
 
   /** Why another node should get the request; null: this is the answer. */

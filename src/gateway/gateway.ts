@@ -24,6 +24,8 @@ import { isNodeRoute, isRepeatable } from './route-kinds.ts';
 import type { FleetKeys } from '../server/fleet/fleet-keys.ts';
 import type { FleetBus } from './shared/fleet-bus.ts';
 import { followNodes } from './shared/membership.ts';
+import { followCommits } from './releases/release-view.ts';
+import type { ReleaseStore } from './releases/release-store.ts';
 import { createTenantUsage } from './shared/tenant-usage.ts';
 import type { GatewayRequest, GatewayResponse, Upstream } from './types.ts';
 
@@ -39,7 +41,7 @@ export interface GatewayOptions {
   /** Knows which node has a prompt in its prefix cache. Default: none, and only load counts. */
   readonly openAffinity?: (nodes: readonly GatewayNode[], metrics: GatewayMetrics) => Affinity;
   /** Connects this gateway with nodes that announce themselves and with other gateways. Default: none. */
-  readonly shared?: { readonly bus: FleetBus; readonly keys: FleetKeys } | null;
+  readonly shared?: { readonly bus: FleetBus; readonly keys: FleetKeys; readonly releases?: ReleaseStore } | null;
   /** Default: the process's. */
   readonly clock?: Clock;
   /** Default: silent. */
@@ -99,11 +101,22 @@ export function createGateway(options: GatewayOptions): Gateway {
     intervalMs: limits.healthIntervalMs,
     checkNode: affinity === null ? null : affinity.checkNode,
   });
+  const releases =
+    shared?.releases === undefined
+      ? null
+      : followCommits({ store: shared.releases, keys: shared.keys, onCommit, onRefused: metrics.countRefusedNote });
+  function onCommit(release: number): void {
+    // What a node did not serve before, it may serve now.
+    for (const node of nodes) node.lackedModels.clear();
+    void probes.askBehind(release);
+  }
   const forwarder = createForwarder({
     nodes,
     upstream,
     clock,
+    releases,
     askNodes: probes.askNow,
+    askBehind: probes.askBehind,
     doubt: probes.doubt,
     onRetry(node, reason) {
       metrics.countRetry(node.name);
@@ -135,7 +148,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (path === '/metrics') return text(200, metrics.write(), 'text/plain; version=0.0.4; charset=utf-8');
     if (path === '/fleet') {
       const gateways = 1 + (usage?.numOthers ?? 0);
-      return json(200, { nodes: nodes.map(describeNode), gateways, texts: affinity?.numTexts ?? 0 });
+      const release = releases?.number ?? 0;
+      return json(200, { nodes: nodes.map(describeNode), gateways, texts: affinity?.numTexts ?? 0, release });
     }
     if (admission.isClosed) return json(503, { status: 'shutting down' });
     const numUp = nodes.filter(({ health }) => health === 'up').length;
@@ -256,6 +270,7 @@ const describeNode = ({
   other_requests: numOtherRequests,
   blocks: blocks.size,
   version: fleet?.version ?? null,
+  release: fleet?.release ?? null,
   models: fleet?.models.map(({ id, modelHash, adapters }) => ({ id, hash: modelHash, adapters })) ?? null,
 });
 

@@ -62,6 +62,9 @@ export const reportsModel = ({ fleet }: GatewayNode, name: string): boolean =>
       ),
   ) ?? false;
 
+/** Whether it has not reported this release of published adapters or a later one. */
+export const isBehind = ({ fleet }: GatewayNode, release: number): boolean => (fleet?.release ?? 0) < release;
+
 /** Names of models come from clients: a flood of invented ones must not grow the table. */
 const MAX_LACKED = 1000;
 const LACKED_MS = 30_000;

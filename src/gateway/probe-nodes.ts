@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../server/logger.ts';
-import { type GatewayNode, type NodeHealth, setHealth } from './node-table.ts';
+import { type GatewayNode, isBehind, type NodeHealth, setHealth } from './node-table.ts';
 import { readUpTo } from './read-body.ts';
 import type { Upstream } from './types.ts';
 
@@ -19,6 +19,8 @@ export interface ProbeOptions {
 export interface Probes {
   /** Asks all nodes that are not up, at once. */
   askNow(): Promise<void>;
+  /** Asks nodes that have not reported this release of published adapters. */
+  askBehind(release: number): Promise<void>;
   /** Asks a node whose connection broke; until it answers, it gets no requests. */
   doubt(node: GatewayNode, reason: string): void;
   /** Asks a node that joined, again and again. */
@@ -86,6 +88,9 @@ export function startProbes(options: ProbeOptions): Probes {
   return {
     async askNow() {
       await Promise.all(nodes.filter(({ health }) => health !== 'up').map(run));
+    },
+    async askBehind(release) {
+      await Promise.all(nodes.filter((node) => node.health === 'up' && isBehind(node, release)).map(run));
     },
     doubt(node, reason) {
       if (node.health === 'up') setHealth(node, 'unknown', reason);

@@ -1,6 +1,6 @@
 import { type Adapter, adapterBytes, type AdapterBase, affectsKv } from '../adapters/index.ts';
 import { RuvLLMError } from '../core/errors.ts';
-import { optional, type OptionReader, resolveOptions } from '../core/options.ts';
+import { instanceOption, optional, type OptionReader, resolveOptions } from '../core/options.ts';
 import { createSerialQueue } from '../core/serial-queues.ts';
 import type { RequestAdapter } from '../engine/types.ts';
 import type { EngineClient } from './engine-client.ts';
@@ -34,6 +34,21 @@ export interface LoadAdapterOptions {
   tenant?: string | null;
 }
 
+/** How an adapter is prepared for activation. */
+export interface StageAdapterOptions extends LoadAdapterOptions {
+  /** Called before each call that uses it; throws if the call must not. Default: every call may. */
+  check?: () => void;
+}
+
+/** An adapter whose weights are in the engine, under no name yet. */
+export interface StagedAdapter {
+  readonly info: AdapterInfo;
+  /** New calls use it from now on, in place of one of the same name. */
+  activate(): void;
+  /** Frees its memory, unless it was activated. */
+  discard(): void;
+}
+
 /** One adapter, or several whose changes add up. */
 export type AdapterWish = string | ScaledAdapter | readonly (string | ScaledAdapter)[];
 
@@ -49,6 +64,7 @@ export type ResolvedAdapterWish = readonly Required<ScaledAdapter>[];
 /** The adapters of a model by name, and the version of each that new calls use. */
 export interface AdapterNames {
   load(source: string | Adapter, options: LoadAdapterOptions): Promise<AdapterInfo>;
+  stage(source: string | Adapter, options: StageAdapterOptions): Promise<StagedAdapter>;
   /** Returns false if not found. Calls in progress keep it. */
   unload(name: string, tenant: string | null): boolean;
   list(): readonly AdapterInfo[];
@@ -71,6 +87,14 @@ export interface AdapterNamesOptions {
   readonly readAdapter: (path: string, base: AdapterBase) => Promise<Adapter>;
 }
 
+interface Version {
+  readonly id: number;
+  readonly info: AdapterInfo;
+  readonly check: (() => void) | null;
+}
+
+const isFunction = (value: unknown): value is () => void => typeof value === 'function';
+
 const keyOf = (name: string, tenant: string | null): string => JSON.stringify([name, tenant]);
 
 const NAME = /^[\w.-]{1,64}$/;
@@ -87,11 +111,14 @@ function adapterName(value: unknown, option: string): string {
 }
 
 export function createAdapterNames({ client, base, readAdapter }: AdapterNamesOptions): AdapterNames {
-  const versions = new Map<string, { readonly id: number; readonly info: AdapterInfo }>();
+  const versions = new Map<string, Version>();
   /** Serial: of two loads with one name, the later call must win. */
   const queue = createSerialQueue();
 
-  async function load(source: string | Adapter, name: string, tenant: string | null): Promise<AdapterInfo> {
+  async function stage(
+    source: string | Adapter,
+    { name, tenant, check }: { name: string; tenant: string | null; check: (() => void) | null },
+  ): Promise<StagedAdapter> {
     const path = typeof source === 'string' ? source : null;
     const adapter = typeof source === 'string' ? await readAdapter(source, base) : source;
     const { id, sizeBytes } = await client.loadAdapter(adapter);
@@ -108,14 +135,29 @@ export function createAdapterNames({ client, base, readAdapter }: AdapterNamesOp
       sizeBytes,
       affectsKv: affectsKv(adapter, base),
     };
-    const old = versions.get(keyOf(name, tenant));
-    versions.set(keyOf(name, tenant), { id, info });
-    if (old !== undefined) client.unloadAdapter(old.id);
-    return info;
+    let isOpen = true;
+    return {
+      info,
+      activate() {
+        if (!isOpen) return;
+        isOpen = false;
+        const old = versions.get(keyOf(name, tenant));
+        versions.set(keyOf(name, tenant), { id, info, check });
+        if (old !== undefined) client.unloadAdapter(old.id);
+      },
+      discard() {
+        if (isOpen) client.unloadAdapter(id);
+        isOpen = false;
+      },
+    };
   }
 
   const loadInTurn = (source: string | Adapter, name: string, tenant: string | null): Promise<AdapterInfo> =>
-    queue(() => load(source, name, tenant));
+    queue(async () => {
+      const staged = await stage(source, { name, tenant, check: null });
+      staged.activate();
+      return staged.info;
+    });
 
   const learned: AdapterNames['learned'] = (tenant, names = LEARNED) =>
     names.flatMap((name) => {
@@ -133,6 +175,15 @@ export function createAdapterNames({ client, base, readAdapter }: AdapterNamesOp
       });
       return loadInTurn(source, name, tenant);
     },
+    stage: async (source, given) =>
+      stage(
+        source,
+        resolveOptions<{ name: string; tenant: string | null; check: (() => void) | null }>('stageAdapter', given, {
+          name: adapterName,
+          tenant: optional(nameOption),
+          check: optional(instanceOption('a function', isFunction)),
+        }),
+      ),
     unload(name, tenant) {
       const version = versions.get(keyOf(name, tenant));
       if (version === undefined) return false;
@@ -144,7 +195,10 @@ export function createAdapterNames({ client, base, readAdapter }: AdapterNamesOp
     resolve: (wish, tenant) =>
       wish?.map(({ name, scale }) => {
         const version = versions.get(keyOf(name, tenant)) ?? versions.get(keyOf(name, null));
-        if (version !== undefined) return { id: version.id, scale };
+        if (version !== undefined) {
+          version.check?.();
+          return { id: version.id, scale };
+        }
         const theirs = [...versions.values()].filter(({ info }) => info.tenant === null || info.tenant === tenant);
         const known = [...new Set(theirs.map(({ info }) => info.name))];
         throw new RuvLLMError('not_found', `adapter "${name}" not found (loaded: ${known.join(', ') || 'none'})`, {

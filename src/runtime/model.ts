@@ -12,6 +12,8 @@ import {
   type AdapterWish,
   adapterWishOption,
   type LoadAdapterOptions,
+  type StageAdapterOptions,
+  type StagedAdapter,
 } from './adapters.ts';
 import { type EmbedOptions, resolveEmbedOptions } from './embed-options.ts';
 import { type EmbedInput, type EmbedResult, embedTexts } from './embeddings.ts';
@@ -78,6 +80,8 @@ export interface Model extends AsyncDisposable {
    * calls in progress keep the old one, calls after this resolves use the new one.
    */
   loadAdapter(source: string | Adapter, options: LoadAdapterOptions): Promise<AdapterInfo>;
+  /** Loads an adapter without a name: calls use it once it is activated. */
+  stageAdapter(source: string | Adapter, options: StageAdapterOptions): Promise<StagedAdapter>;
   /** Unloads an adapter; its memory is freed when its last call ends. False if not found. */
   unloadAdapter(name: string, options?: { readonly tenant?: string | null }): boolean;
   adapters(): readonly AdapterInfo[];
@@ -257,6 +261,10 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
     async loadAdapter(source, options) {
       requireLoaded();
       return context.adapters.load(source, options);
+    },
+    async stageAdapter(source, options) {
+      requireLoaded();
+      return context.adapters.stage(source, options);
     },
     unloadAdapter(name, { tenant = null } = {}) {
       requireLoaded();

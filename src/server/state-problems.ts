@@ -2,8 +2,8 @@ import type { Memory } from '../runtime/lower-layers.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { Logger } from './logger.ts';
 
-/** `keys` are API keys, `spill` is the folder of KV pages and sessions. */
-export const STATE_PARTS = ['memory', 'keys', 'backup', 'master-key', 'spill'] as const;
+/** `keys` are API keys, `spill` is the folder of KV pages and sessions, `fleet-adapters` those that the fleet has published. */
+export const STATE_PARTS = ['memory', 'keys', 'backup', 'master-key', 'spill', 'fleet-adapters'] as const;
 export type StatePart = (typeof STATE_PARTS)[number];
 
 /** State that was lost, is damaged or is not stored. */

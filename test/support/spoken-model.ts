@@ -156,6 +156,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
       client: client as EngineClient,
       adapters: {
         load: never,
+        stage: never,
         unload: () => false,
         list: () => adapters.map((name) => ({ name, tenant: null }) as AdapterInfo),
         resolve: () => [],

@@ -1,8 +1,8 @@
 import { systemClock } from '../../core/clock.ts';
 import { type FleetBus } from '../../gateway/shared/fleet-bus.ts';
 import { announceNode } from '../../gateway/shared/membership.ts';
-import { openNatsBus } from '../../platform/node/gateway/nats-bus.ts';
-import type { FleetKeys } from '../../server/fleet/fleet-keys.ts';
+import { type BusAttachment, openNatsBus } from '../../platform/node/gateway/nats-bus.ts';
+import { type FleetKeys, fleetIdOf } from '../../server/fleet/fleet-keys.ts';
 import type { Logger } from '../../server/logger.ts';
 import type { CommandContext } from '../command.ts';
 import { fillValues } from '../flags.ts';
@@ -15,11 +15,24 @@ export function hasFleetBus({ values, io }: CommandContext): boolean {
   return fillValues([NATS_FLAG], values, io.environment)['--nats'] !== undefined;
 }
 
+export interface FleetBusUse {
+  /** Keeps published adapters over the same connection. */
+  readonly attachment?: BusAttachment;
+  onDisconnected?(message: string): void;
+}
+
+/** A user of the bus that takes part under the address of this node. */
+export interface FleetPart extends FleetBusUse {
+  join(url: string): void;
+  stop(): void;
+}
+
 /** Null: `--nats` was not given. */
 export async function openFleetBus(
   { values, io }: CommandContext,
   keys: FleetKeys | null,
   logger: Logger,
+  { attachment, onDisconnected }: FleetBusUse = {},
 ): Promise<FleetBus | null> {
   const url = fillValues([NATS_FLAG], values, io.environment)['--nats'] as string | undefined;
   if (url === undefined) return null;
@@ -28,8 +41,12 @@ export async function openFleetBus(
   }
   return openNatsBus({
     url,
-    fleet: keys.sign('note', 'name of the fleet').slice(0, 16),
-    onState: (state, message) => logger.log(state === 'connected' ? 'info' : 'warn', 'nats', { state, message }),
+    fleet: fleetIdOf(keys),
+    ...(attachment === undefined ? {} : { attachment }),
+    onState(state, message) {
+      logger.log(state === 'connected' ? 'info' : 'warn', 'nats', { state, message });
+      if (state === 'disconnected') onDisconnected?.(message);
+    },
   });
 }
 
@@ -45,15 +62,18 @@ export async function announceServer(
   keys: FleetKeys | null,
   listeningUrl: string,
   logger: Logger,
+  releases: FleetPart | null,
 ): Promise<AnnouncedNode | null> {
   const url = readAdvertised(context, listeningUrl);
-  const bus = await openFleetBus(context, keys, logger);
+  const bus = await openFleetBus(context, keys, logger, releases ?? {});
   if (bus === null) return null;
+  releases?.join(url);
   const announcement = announceNode(bus, keys!, systemClock, url);
   return {
     url,
     async leave() {
       await announcement.leave();
+      releases?.stop();
       await bus.close();
     },
   };

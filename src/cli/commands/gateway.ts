@@ -5,7 +5,8 @@ import type { GatewayMetrics } from '../../gateway/gateway-metrics.ts';
 import type { GatewayNode } from '../../gateway/node-table.ts';
 import { listenGateway } from '../../node/gateway/listen-gateway.ts';
 import { createHttpUpstream } from '../../platform/node/gateway/http-upstream.ts';
-import { deriveFleetKeys } from '../../server/fleet/fleet-keys.ts';
+import { createNatsReleaseStore } from '../../platform/node/gateway/nats-release-store.ts';
+import { deriveFleetKeys, fleetIdOf } from '../../server/fleet/fleet-keys.ts';
 import type { CommandRunner } from '../command.ts';
 import { SERVE_ADDRESS } from '../config/serve-address.ts';
 import { collectOptions, withFlagNames } from '../flags.ts';
@@ -36,7 +37,8 @@ export const run: CommandRunner = async (context) => {
   const fleetKeys = secret === null ? null : deriveFleetKeys(secret);
   const upstream = createHttpUpstream();
   const logger = createCommandLogger(context);
-  const bus = await openFleetBus(context, fleetKeys, logger);
+  const releases = fleetKeys === null ? null : createNatsReleaseStore({ fleet: fleetIdOf(fleetKeys) });
+  const bus = await openFleetBus(context, fleetKeys, logger, releases ?? {});
   const gateway = createGateway({
     nodes,
     upstream,
@@ -45,7 +47,7 @@ export const run: CommandRunner = async (context) => {
     browsers: { hosts: isLoopback ? ['localhost', '127.0.0.1', '[::1]', host.toLowerCase()] : null, corsOrigins: [] },
     limits,
     logger,
-    shared: bus === null ? null : { bus, keys: fleetKeys! },
+    shared: bus === null ? null : { bus, keys: fleetKeys!, releases: releases! },
     ...(fleetKeys === null
       ? {}
       : {

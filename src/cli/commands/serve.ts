@@ -15,7 +15,7 @@ import { readOtlpOptions } from '../../server/telemetry/otlp-options.ts';
 import { nodeHubFiles } from '../../platform/node/files/hub-files.ts';
 import { setAsideDamagedMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { ownIdentity } from '../../platform/node/process/process-identity.ts';
-import { createModelHost } from '../../runtime/requests/model-host.ts';
+import { createModelHost, type ModelHost } from '../../runtime/requests/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
 import { collectOptions, fillValues, withFlagNames } from '../flags.ts';
 import { LOAD_FLAGS, readModelConfig } from '../load-flags.ts';
@@ -27,7 +27,7 @@ import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { registerServer } from '../servers/server-registry.ts';
 import { createCommandLogger, isLoopbackHost, readAddress, untilAborted } from './listening.ts';
 import { openServedKeys } from './served-keys.ts';
-import { type AnnouncedNode, announceServer } from './fleet-bus.ts';
+import { type AnnouncedNode, announceServer, hasFleetBus } from './fleet-bus.ts';
 import { readFleetSecret } from './fleet-secret.ts';
 import { openKvShared, readKvShared } from './kv-shared.ts';
 import { BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
@@ -40,6 +40,7 @@ import { startServedBackups } from './served-backups.ts';
 import { openServedMcp } from './served-mcp.ts';
 import { openServedMemory } from './served-memory.ts';
 import { resolveServedModels } from './served-models.ts';
+import { openServedReleases } from './served-releases.ts';
 
 /** Serves models over HTTP until a signal stops it. */
 export const run: CommandRunner = async (commandContext) => {
@@ -71,11 +72,13 @@ export const run: CommandRunner = async (commandContext) => {
     ...(fleet === null ? {} : { blockEvents: fleet.blockEvents(id) }),
   });
   const { entries, firstPath } = await resolveServedModels(context, config, lateConfig);
-  const models = createModelHost({
+  const releases = fleet === null || !hasFleetBus(context) ? null : openServedReleases({ fleet, models: () => models, logger: createCommandLogger(context), signal: io.signal }); // prettier-ignore
+  const models: ModelHost = createModelHost({
     entries,
     budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
     groups: context.config.presets.groups,
     clock: systemClock,
+    ...(releases === null ? {} : { onLoad: releases.attach }),
   });
   const routeConfig = readRouteFile(context);
   const mcp = openServedMcp(context);
@@ -117,6 +120,9 @@ export const run: CommandRunner = async (commandContext) => {
       ...(served.whyNone === null ? [] : [{ part: 'memory' as const, reason: served.whyNone }]),
       ...(keyProblem === null ? [] : [{ part: 'master-key' as const, reason: keyProblem }]),
       ...keptStateProblems().map((reason) => ({ part: 'spill' as const, reason })),
+      ...(fleet?.releases?.problem == null
+        ? []
+        : [{ part: 'fleet-adapters' as const, reason: fleet.releases.problem }]),
       ...(backups?.problem() ? [{ part: 'backup' as const, reason: backups.problem()! }] : []),
     ],
     corrections: learningFlags.recallsCorrections,
@@ -144,7 +150,7 @@ export const run: CommandRunner = async (commandContext) => {
   const unregister = registerServer(listening.url, Date.now());
   let announced: AnnouncedNode | null = null;
   try {
-    announced = await announceServer(context, fleet?.keys ?? null, listening.url, server.services.logger);
+    announced = await announceServer(context, fleet?.keys ?? null, listening.url, server.services.logger, releases);
     const ids = entries.map(({ id }) => id);
     if (ids.length > 0) {
       const firstModel = models.acquire(ids[0]!, { signal: io.signal, waitMs: 2 ** 31 - 1 });
@@ -152,6 +158,7 @@ export const run: CommandRunner = async (commandContext) => {
       (await firstModel).release();
     }
     await ready;
+    await releases?.started;
     output.note(`ready: OpenAI-compatible API at ${listening.url}/v1`);
     if (dashboard !== null) output.note(`dashboard: ${listening.url}/`);
     else if (isDashboardWanted) output.note('dashboard: not built; npm run build shows why');

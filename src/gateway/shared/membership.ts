@@ -10,13 +10,25 @@ export interface NodeAnnouncement {
   leave(): Promise<void>;
 }
 
+/** An address is no name of an entry. */
+export const entryName = (keys: FleetKeys, url: string): string => keys.sign('note', `name of ${url}`).slice(0, 32);
+
+/** The addresses of the nodes whose announcements these are. */
+export function readMembers(keys: FleetKeys, clock: Clock, texts: readonly string[]): string[] {
+  const read = createNoteReader(keys, clock, TOPIC, () => {});
+  return texts.flatMap((text) => {
+    const note = read(text);
+    return note === null || isGoodbye(note.value) ? [] : [note.sender];
+  });
+}
+
+const isGoodbye = (value: unknown): boolean => (value as { isLeaving?: unknown }).isLeaving === true;
+
 /** Tells the gateways of a fleet the address of this node. */
 export function announceNode(bus: FleetBus, keys: FleetKeys, clock: Clock, url: string): NodeAnnouncement {
   const write = createNoteWriter(keys, clock, TOPIC, url);
   let isLeaving = false;
-  // An address is no name of an entry.
-  const name = keys.sign('note', `name of ${url}`).slice(0, 32);
-  const entry = bus.keep(name, () => write({ isLeaving }));
+  const entry = bus.keep(entryName(keys, url), () => write({ isLeaving }));
   return {
     async leave() {
       isLeaving = true;
@@ -50,7 +62,7 @@ export function followNodes(options: FollowNodesOptions): { stop(): void } {
     const note = isStopped ? null : read(text);
     if (note === null) return;
     const url = note.sender;
-    if ((note.value as { isLeaving?: unknown }).isLeaving === true) {
+    if (isGoodbye(note.value)) {
       if (seenMs.delete(url)) onLeave(url);
       return;
     }

@@ -81,10 +81,18 @@ export interface ModelHostOptions {
   /** Most loaded models of each group. Default: no limits. */
   readonly groups?: ReadonlyMap<string, number>;
   readonly clock: Clock;
+  /** Called with each loaded model before its first request. Default: nothing. */
+  readonly onLoad?: (id: string, model: Model) => Promise<void>;
 }
 
 /** A host that loads each model with its first request. */
-export function createModelHost({ entries, budgetBytes, groups = new Map(), clock }: ModelHostOptions): ModelHost {
+export function createModelHost({
+  entries,
+  budgetBytes,
+  groups = new Map(),
+  clock,
+  onLoad,
+}: ModelHostOptions): ModelHost {
   const slots = new Map<string, ModelSlot>();
   const names = new Map<string, ModelSlot>();
   const ended = new AbortController();
@@ -101,7 +109,9 @@ export function createModelHost({ entries, budgetBytes, groups = new Map(), cloc
     async begin(slot) {
       // Synchronous with the plan, so that no other load can take the same room.
       slot.reservedBytes = slot.entry.sizeBytes ?? 0;
-      slot.model = await slot.entry.load(ended.signal);
+      const model = await slot.entry.load(ended.signal);
+      await onLoad?.(slot.entry.id, model);
+      slot.model = model;
       hasLoaded = true;
       slot.loss = null;
       slot.loadedMs = clock.now();

@@ -4,6 +4,8 @@ import { type HmacKey, prepareHmacKey, signHmac } from '../keys/hmac-sha256.ts';
 import { isSameText } from '../keys/key-secret.ts';
 import { MIN_SECRET_CHARS } from '../../core/min-secret-chars.ts';
 
+const PURPOSES = ['ask', 'state', 'events', 'note', 'release'] as const;
+
 /** Keys that nodes and gateways derive from their common secret. */
 export interface FleetKeys {
   /** Part of every hash of a block. */
@@ -16,7 +18,10 @@ export interface FleetKeys {
   verify(purpose: FleetPurpose, text: string, signature: string): boolean;
 }
 
-export type FleetPurpose = 'ask' | 'state' | 'events' | 'note';
+export type FleetPurpose = (typeof PURPOSES)[number];
+
+/** Part of names on a message server and of folders, which several fleets may share. */
+export const fleetIdOf = (keys: FleetKeys): string => keys.sign('note', 'name of the fleet').slice(0, 16);
 
 export function deriveFleetKeys(secret: string): FleetKeys {
   if (secret.length < MIN_SECRET_CHARS) {
@@ -27,8 +32,7 @@ export function deriveFleetKeys(secret: string): FleetKeys {
   const root = prepareHmacKey(sha256(encoder.encode(secret)));
   const derive = (label: string): string => signHmac(root, encoder.encode(`ruvllm fleet: ${label}`));
   const keys = new Map<FleetPurpose, HmacKey>();
-  for (const purpose of ['ask', 'state', 'events', 'note'] as const)
-    keys.set(purpose, prepareHmacKey(encoder.encode(derive(purpose))));
+  for (const purpose of PURPOSES) keys.set(purpose, prepareHmacKey(encoder.encode(derive(purpose))));
   const sign = (purpose: FleetPurpose, text: string): string => signHmac(keys.get(purpose)!, encoder.encode(text));
   return {
     blockSalt: derive('blocks'),

@@ -35,6 +35,13 @@ function refuseFile(error: unknown): never {
   throw refusal(400, error.code, error.message, { param: 'path', cause: error });
 }
 
+/** One node must not answer with another adapter than the others. */
+function requireOwnName({ services }: Exchange, model: string, name: string, tenant: string | null): void {
+  if (tenant !== null || services.fleet?.releases?.isPublished(model, name) !== true) return;
+  const message = `adapter ${model}:${name} was published to the fleet; change it with ruvllm fleet`;
+  throw refusal(409, 'conflict', message, { param: 'name' });
+}
+
 /** Loads the model if necessary; null: the first one. */
 export async function withLoadedModel<T>(
   { services, caller }: Exchange,
@@ -66,6 +73,7 @@ export const adapterRoutes: readonly Route[] = [
     async (context) => {
       const { name, path, model: modelName, tenant } = readFields(await context.readBody(), NEW_ADAPTER);
       return withLoadedModel(context, modelName, async ({ id, model }) => {
+        requireOwnName(context, id, name, tenant ?? null);
         const loading = model.loadAdapter(path, { name, tenant });
         return json(writeAdapter(id, await loading.catch(refuseFile)), 201);
       });
@@ -80,7 +88,8 @@ export const adapterRoutes: readonly Route[] = [
       const id = context.params['id']!;
       const at = id.lastIndexOf(':');
       const tenant = new URL(context.request.url).searchParams.get('tenant');
-      return withLoadedModel(context, at < 0 ? null : id.slice(0, at), ({ model }) => {
+      return withLoadedModel(context, at < 0 ? null : id.slice(0, at), ({ id: modelId, model }) => {
+        requireOwnName(context, modelId, id.slice(at + 1), tenant);
         if (model.unloadAdapter(id.slice(at + 1), { tenant }))
           return json({ id, object: 'adapter.deleted', deleted: true });
         throw refusal(404, 'adapter_not_found', `adapter ${JSON.stringify(id.slice(0, 200))} not found`);

@@ -30,6 +30,7 @@ export const fleetRoutes: readonly Route[] = [
         epoch: fleet.epoch,
         version,
         numRequests: admission.numRequests,
+        release: fleet.releases?.number ?? 0,
         models: models.list().map(({ id, aliases, model }) => ({
           id,
           aliases,

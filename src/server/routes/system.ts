@@ -28,7 +28,7 @@ export const systemRoutes: readonly Route[] = [
     path: '/health',
     scope: 'public',
     summary:
-      'Whether the server can answer: 503 while the first model is loading, a stalled or crashed engine is replaced or the server shuts down; `degraded` lists degraded parts.',
+      'Whether the server can answer: 503 while the first model or adapters of the fleet are loading, a stalled or crashed engine is replaced or the server shuts down; `degraded` lists degraded parts.',
     body: null,
     errors: openaiErrors,
     handle({ services }) {
@@ -39,6 +39,7 @@ export const systemRoutes: readonly Route[] = [
       if (isLoading) return json({ status: 'loading model' }, 503);
       const lost = models.list().find(({ loss }) => loss !== null);
       if (lost !== undefined) return json({ status: `replacing a ${lost.loss} engine` }, 503);
+      if (services.fleet?.releases?.isStarting === true) return json({ status: 'loading adapters of the fleet' }, 503);
       // Still 200, because the server works. The reasons contain paths and addresses: they are in the log.
       const parts = [...new Set(services.problems().map(({ part }) => part))];
       return json({ status: 'ok', ...(parts.length > 0 ? { degraded: parts } : {}) });

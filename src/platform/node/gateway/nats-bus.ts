@@ -8,12 +8,23 @@ export interface NatsBusOptions {
   readonly fleet: string;
   /** Called once for each state of the connection, with a message without secrets. */
   onState(state: 'connected' | 'disconnected', message: string): void;
+  /** Uses the same connection. */
+  readonly attachment?: BusAttachment;
   /** Default: the installed packages. */
   readonly load?: (name: string) => Promise<unknown>;
 }
 
+/** Another user of the connection. */
+export interface BusAttachment {
+  /** Called with each new connection, before others can see that it is there; a rejection is tried again. */
+  open(connection: Connection): Promise<void>;
+  /** Called after each heartbeat, with a time before it began. */
+  beat(startMs: number): Promise<void>;
+  close(): void;
+}
+
 /** The part of `@nats-io/transport-node` that this file uses: its types are not required to compile. */
-interface Connection {
+export interface Connection {
   publish(subject: string, payload: string): void;
   subscribe(subject: string, options: { callback: (error: Error | null, message: { string(): string }) => void }): void;
   status(): AsyncIterable<{ readonly type: string }>;
@@ -36,7 +47,7 @@ const PACKAGES = ['@nats-io/transport-node', '@nats-io/kv'];
 
 /** Connects the processes of a fleet over NATS: core messages, and a bucket of JetStream's key-value store in memory. */
 export async function openNatsBus(options: NatsBusOptions): Promise<FleetBus> {
-  const { fleet, onState, load = (name: string) => import(name) } = options;
+  const { fleet, onState, attachment, load = (name: string) => import(name) } = options;
   const server = readUrl(options.url);
   const [{ connect }, { Kvm }] = (await loadPackages(load)) as [TransportModule, KvModule];
   const entries = new Map<string, () => string>();
@@ -80,11 +91,18 @@ export async function openNatsBus(options: NatsBusOptions): Promise<FleetBus> {
       watch = reading;
       bucket = opened;
       void read(reading);
-      await Promise.all([...entries.keys()].map(write));
+      await attachment?.open(to);
+      await writeAll();
       setConnected(true, '');
     } catch (error) {
       fail(error);
     }
+  }
+
+  async function writeAll(): Promise<void> {
+    const startMs = performance.now();
+    await Promise.all([...entries.keys()].map(write));
+    await attachment?.beat(startMs);
   }
 
   function fail(error: unknown): void {
@@ -150,7 +168,7 @@ export async function openNatsBus(options: NatsBusOptions): Promise<FleetBus> {
   }
 
   const heartbeat = setInterval(() => {
-    if (bucket !== null) Promise.all([...entries.keys()].map(write)).catch(fail);
+    if (bucket !== null) writeAll().catch(fail);
   }, HEARTBEAT_MS);
   heartbeat.unref();
   void start();
@@ -180,6 +198,7 @@ export async function openNatsBus(options: NatsBusOptions): Promise<FleetBus> {
       clearInterval(heartbeat);
       clearTimeout(retry);
       watch?.stop();
+      attachment?.close();
       await connection?.close();
     },
   };
@@ -201,13 +220,17 @@ function readUrl(text: string): { readonly name: string; readonly options: objec
   };
 }
 
-async function loadPackages(load: (name: string) => Promise<unknown>): Promise<unknown[]> {
+/** Rejects with the command that installs them if one is missing. */
+export async function loadPackages(
+  load: (name: string) => Promise<unknown>,
+  names: readonly string[] = PACKAGES,
+): Promise<unknown[]> {
   try {
-    return await Promise.all(PACKAGES.map(load));
+    return await Promise.all(names.map(load));
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new RuvLLMError('unsupported', `a fleet over NATS requires packages: npm install ${PACKAGES.join('@3 ')}@3`, {
-      data: { packages: PACKAGES },
+    throw new RuvLLMError('unsupported', `a fleet over NATS requires packages: npm install ${names.join('@3 ')}@3`, {
+      data: { packages: names },
     });
   }
 }
