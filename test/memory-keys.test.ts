@@ -6,7 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Memory } from '../src/memory/memory.ts';
 import { auditInput } from '../src/memory/audit/harness.contract.ts';
 import type { OpenMemoryOptions } from '../src/node/memory/open-memory.ts';
-import { startPglite, type TestServer } from '../src/platform/node/memory/postgres-setup.contract.ts';
+import type { TestServer } from '../src/platform/node/memory/postgres-server.contract.ts';
+import { startPglite } from '../src/platform/node/memory/postgres-setup.contract.ts';
 import { importDist } from './support/import-dist.ts';
 
 const { openNodeMemory } =

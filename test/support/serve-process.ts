@@ -26,6 +26,8 @@ export interface LaunchOptions {
   readonly prefix?: readonly string[];
   /** Receives the error output; without it the output is this process's. */
   readonly onErrorOutput?: (text: string) => void;
+  /** Called at once, when the process has not yet printed its address. */
+  readonly onSpawn?: (child: ChildProcess) => void;
 }
 
 export interface ServeFolderOptions {
@@ -76,7 +78,7 @@ export function createServeFolder(options: ServeFolderOptions): ServeFolder {
     spawnSync(process.execPath, [command, ...args, '--json'], { env: environment, encoding: 'utf8' });
 
   async function launch(
-    { command: name = 'serve', prefix = [], onErrorOutput }: LaunchOptions,
+    { command: name = 'serve', prefix = [], onErrorOutput, onSpawn }: LaunchOptions,
     ...args: string[]
   ): Promise<ServeProcess> {
     const port = args.includes('--port') ? [] : ['--port', '0'];
@@ -87,6 +89,7 @@ export function createServeFolder(options: ServeFolderOptions): ServeFolder {
     });
     if (onErrorOutput !== undefined) child.stderr!.setEncoding('utf8').on('data', onErrorOutput);
     running.add(child);
+    onSpawn?.(child);
     const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
     let text = '';
     const first = await new Promise<string>((resolve, reject) => {

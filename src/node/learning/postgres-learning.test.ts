@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isHeldOut } from '../../learning/sona/examples.ts';
 import { createSonaHarness } from '../../learning/sona/harness.contract.ts';
-import { newSchema, openAt, startPglite, type TestServer } from '../../platform/node/memory/postgres-setup.contract.ts';
+import type { TestServer } from '../../platform/node/memory/postgres-server.contract.ts';
+import { newSchema, openAt, startPglite } from '../../platform/node/memory/postgres-setup.contract.ts';
 
 let server: TestServer;
 beforeAll(async () => void (server = await startPglite()));

@@ -6,7 +6,8 @@ import { findExtension, type VectorExtension } from './vector-extension.ts';
 import { checkVersion, numberOf, textOf } from '../row-values.ts';
 
 /** Who searches vectors: the database, which can then read them, or this process, over sealed rows. */
-export type VectorMode = 'pgvector' | 'sealed';
+export const VECTOR_MODES = ['pgvector', 'sealed'] as const;
+export type VectorMode = (typeof VECTOR_MODES)[number];
 
 /** Tables by their full names. */
 export interface Names {

@@ -34,6 +34,6 @@ export async function findExtension(client: SqlClient): Promise<VectorExtension>
 }
 
 function missing(reason: string): RuvLLMError {
-  const message = `the memory requires the PostgreSQL extension "vector" (pgvector), but ${reason}. Or use vectors: "sealed", which is slower`;
+  const message = `the memory requires the PostgreSQL extension "vector" (pgvector), but ${reason}. Or add ?vectors=sealed to its address, which is slower`;
   return new RuvLLMError('unsupported', message, { data: { extension: 'vector' } });
 }

@@ -1,8 +1,12 @@
 import { RuvLLMError } from '../../../core/errors.ts';
+import { checkChoice } from '../../../core/options.ts';
+import { VECTOR_MODES, type VectorMode } from '../../../memory/store/postgres/schema.ts';
 
 /** A PostgreSQL address, with a redaction of its secrets. */
 export interface ConnectionTarget {
   readonly connectionString: string;
+  /** Of `?vectors=sealed`; null: not named. */
+  readonly vectors: VectorMode | null;
   /** For messages: without user, password and options. */
   readonly shown: string;
   redact(text: string): string;
@@ -22,8 +26,13 @@ export function parseConnectionString(
   // The longest first: one secret may contain another.
   const unique = [...new Set(secrets)].filter((secret) => secret !== null && secret !== undefined && secret !== '');
   unique.sort((a, b) => b!.length - a!.length);
+  const vectors = url.searchParams.get('vectors');
+  if (vectors !== null) checkChoice(vectors, 'vectors', VECTOR_MODES);
+  // The driver would pass an unknown parameter on.
+  url.searchParams.delete('vectors');
   return {
-    connectionString: text,
+    connectionString: vectors === null ? text : url.href,
+    vectors: vectors as VectorMode | null,
     shown: `${url.host}${url.pathname}`,
     redact: (message) => unique.reduce<string>((shown, secret) => shown.replaceAll(secret!, '***'), message),
   };

@@ -6,7 +6,13 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PASSWORD, type TestServer } from './postgres-setup.contract.ts';
+
+export const PASSWORD = 'Pa55/wörd:secret';
+
+export interface TestServer {
+  readonly connectionString: string;
+  stop(): Promise<void>;
+}
 
 export interface MachineServer extends TestServer {
   kill(): Promise<void>;

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createFallbackStore } from '../../../memory/store/fallback-store.ts';
 import { START_MS, testMemoryStore } from '../../../memory/store/memory-store.contract.ts';
 import { expectRefusal, idOf, recordOf, vectorOf } from '../../../memory/store/store-setup.contract.ts';
-import { connect, newSchema, openAt as openWith, PASSWORD } from './postgres-setup.contract.ts';
-import { findPostgres, startMachineServer, type MachineServer } from './postgres-server.contract.ts';
+import { connect, newSchema, openAt as openWith } from './postgres-setup.contract.ts';
+import { findPostgres, PASSWORD, startMachineServer, type MachineServer } from './postgres-server.contract.ts';
 
 const bin = findPostgres();
 if (bin === null)

@@ -5,14 +5,8 @@ import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import { afterEveryTest } from '../../../../test/support/after-tests.ts';
 import { START_MS } from '../../../memory/store/store-setup.contract.ts';
 import { CHEAP_SCRYPT, masterKey } from './memory-setup.contract.ts';
+import { PASSWORD, type TestServer } from './postgres-server.contract.ts';
 import { openPostgresMemory, type PostgresMemory, type PostgresMemoryOptions } from './postgres.ts';
-
-export const PASSWORD = 'Pa55/wörd:secret';
-
-export interface TestServer {
-  readonly connectionString: string;
-  stop(): Promise<void>;
-}
 
 /** PostgreSQL in WebAssembly behind a socket: one session for all connections, and no time limits. */
 export async function startPglite(extensions: Extensions = { vector }): Promise<TestServer> {

@@ -9,7 +9,8 @@ import { createManualSchedule, createTestArchive, numbered, writeAll } from '../
 import { openAuditLog } from '../../../memory/audit/index.ts';
 import type { RecordKind } from '../../../memory/types.ts';
 import type { PostgresMemoryOptions } from './postgres.ts';
-import { newSchema, openAt, query, startPglite, type TestServer } from './postgres-setup.contract.ts';
+import type { TestServer } from './postgres-server.contract.ts';
+import { newSchema, openAt, query, startPglite } from './postgres-setup.contract.ts';
 
 let server: TestServer;
 beforeAll(async () => void (server = await startPglite()));

@@ -5,6 +5,7 @@ import {
   type PostgresStore,
   type PostgresStoreOptions,
 } from '../../../memory/store/postgres/postgres-store.ts';
+import { VECTOR_MODES } from '../../../memory/store/postgres/schema.ts';
 import type { MasterSource } from '../sealing/master-source.ts';
 import { parseConnectionString } from './connection-string.ts';
 import { createPostgresPool } from './postgres-driver.ts';
@@ -14,7 +15,7 @@ export interface PostgresMemoryOptions extends Pick<
   PostgresStoreOptions,
   'fields' | 'schema' | 'vectors' | 'exactRows'
 > {
-  /** `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=…`; never shown in errors. */
+  /** `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=…`; never shown in errors. `vectors=sealed` there is the option `vectors`. */
   readonly connectionString: string;
   readonly masterKey: MasterSource;
   readonly now?: () => number;
@@ -43,10 +44,11 @@ export interface PostgresMemory extends Omit<PostgresStore, 'replaceHeader'> {
 export async function openPostgresMemory(options: PostgresMemoryOptions): Promise<PostgresMemory> {
   checkKeys(options, 'options', KEYS);
   let { masterKey } = options;
-  const { now = Date.now, fields, schema, vectors = 'pgvector', exactRows } = options;
+  const target = parseConnectionString(options.connectionString, process.env);
+  const { now = Date.now, fields, schema, vectors = target.vectors ?? 'pgvector', exactRows } = options;
   const { maxConnections = 8, statementTimeoutMs = 30_000, connectTimeoutMs = 10_000 } = options;
   const pool = await createPostgresPool({
-    target: parseConnectionString(options.connectionString, process.env),
+    target,
     maxConnections: checkInteger(maxConnections, 'maxConnections', 1, 1000),
     statementTimeoutMs: checkInteger(statementTimeoutMs, 'statementTimeoutMs', 1, MAX_TIMEOUT_MS),
     connectTimeoutMs: checkInteger(connectTimeoutMs, 'connectTimeoutMs', 1, MAX_TIMEOUT_MS),
@@ -57,7 +59,7 @@ export async function openPostgresMemory(options: PostgresMemoryOptions): Promis
       pool,
       header,
       now,
-      vectors: checkChoice(vectors, 'vectors', ['pgvector', 'sealed']),
+      vectors: checkChoice(vectors, 'vectors', VECTOR_MODES),
       ...withoutUndefined({ fields, schema, exactRows }),
     });
     return {
