@@ -112,8 +112,7 @@ export function createErasure(context: ErasureContext): Erasure {
     erase,
     places,
     async addPlace(part) {
-      if (registry.has(part.name)) return;
-      registry.register(part);
+      if (!registry.has(part.name)) registry.register(part);
       const names = await places();
       if (names.includes(part.name)) return;
       await store.put([statePut({ id: placesId, tenant: stateTenant }, { names: [...names, part.name] })]);

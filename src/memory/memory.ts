@@ -3,6 +3,7 @@ import type { ErasureReport, ErasureTarget } from '../core/erasure.ts';
 import { type AgentMemory, createAgentMemory } from './agents/agent-memory.ts';
 import { type BatchRecords, createBatchRecords } from './batches/batch-records.ts';
 import { createErasure, type Erasure } from './erasure.ts';
+import { atOnce, createEventually, type Eventually } from './common/eventually.ts';
 import { createForeground, type Foreground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
 import { createDocuments, type Documents } from './documents/documents.ts';
@@ -132,6 +133,8 @@ export interface Memory {
    * data. An interrupted erasure is completed when the memory is opened again.
    */
   erase(target: ErasureTarget): Promise<ErasureReport>;
+  /** Runs a task of the opening, which has to succeed in the end: later, if the store cannot be reached. */
+  readonly eventually: Eventually;
   /** Writes the queued audit entries and closes the store. */
   close(): Promise<void>;
 }
@@ -144,6 +147,8 @@ export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'request
   readonly archive?: AuditArchive;
   /** Reads and divides documents. Default: in this thread. */
   readonly divide?: DivideDocument;
+  /** Whether it opens while the store cannot be reached, and reads what it needs when it can. Default false. */
+  readonly canBeAway?: boolean;
   /** Whether other processes change the store. Default false. */
   readonly isShared?: boolean;
   /** Default: none, the store is not encrypted. */
@@ -182,8 +187,12 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   const isReindexed = options.reindex ?? true;
   const graph = createMemoryGraph(store, services);
   const foreground = createForeground(context.monotonic ?? services.now, schedule);
-  const tenants = await openTenantList(store, services, STATE_TENANT, locks);
-  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder, isReindexed, report);
+  const opening = createEventually(schedule, report);
+  const eventually: Eventually = context.canBeAway === true ? opening.run : atOnce;
+  const tenants = await openTenantList(store, services, STATE_TENANT, locks, eventually);
+  if (embedder !== null) {
+    await eventually(() => noteSpace(store, services, STATE_TENANT, embedder, isReindexed, report));
+  }
   let policies = createPolicyMemory(store, services, options.policies);
   let sessions = createSessionIndex(store, services, options.sessions);
   const audit = await openAuditLog({
@@ -193,6 +202,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     archive,
     retention: options.retention,
     foreground,
+    eventually,
     log: { ...options.audit, stateTenant: STATE_TENANT },
   });
   let rerank: Rerank | null = null;
@@ -253,7 +263,8 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   erasure.register(turns.erasurePart);
 
   let hasOrphans = true;
-  const isDegraded = (): boolean => context.degraded !== undefined && context.degraded() !== null;
+  const isDegraded = (): boolean =>
+    !opening.isDone() || (context.degraded !== undefined && context.degraded() !== null);
   /** Once: deletes segments of a killed process. The fallback store has no manifests, so it must not run while degraded. */
   async function tidyArchive(): Promise<void> {
     if (!hasOrphans || archive === undefined || isDegraded()) return;
@@ -385,6 +396,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       return context.backup();
     },
     erasure,
+    eventually,
     async erase(target) {
       checkTenantIsCallers(target.tenant);
       checkKeys(target, 'target', ['tenant', 'userId', 'requestId']);
@@ -393,6 +405,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     async close() {
       isClosed = true;
       cancel();
+      opening.stop();
       await reindex?.stop();
       await maintaining;
       try {

@@ -2,6 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import { createSerialQueue } from '../core/serial-queues.ts';
 import { nameId } from './common/ids.ts';
 import { retryConflict } from './common/retry-conflict.ts';
+import { atOnce, type Eventually } from './common/eventually.ts';
 import type { MemoryServices } from './common/services.ts';
 import { statePut } from './common/store-access.ts';
 import type { MemoryStore } from './types.ts';
@@ -24,6 +25,7 @@ export async function openTenantList(
   services: Pick<MemoryServices, 'sha256'>,
   owner: string,
   locks: Pick<WriteLocks, 'check'>,
+  eventually: Eventually = atOnce,
 ): Promise<TenantList> {
   const id = nameId(services.sha256, owner, 'tenants');
   let names = new Set<string>();
@@ -48,7 +50,8 @@ export async function openTenantList(
       version = written!.version;
     });
 
-  await load();
+  // A change before that conflicts, and loads the list.
+  await eventually(load);
   /** Serial: two changes at once would conflict. */
   const queue = createSerialQueue();
   return {

@@ -130,7 +130,7 @@ async function untilWhole(gateways: readonly string[], nodes: readonly string[])
       [...gateways, ...nodes].map((url) => fetch(`${url}/health`).then(async (response) => ({ status: response.status, text: await response.text() }), () => ({ status: 0, text: '' }))), // prettier-ignore
     );
     last = JSON.stringify(answers);
-    const isWhole = answers.every(({ status, text }, i) => status === 200 && /"degraded":\s*\[\]/.test(text) && (i >= gateways.length || text.includes(`"nodes_up":${nodes.length}`))); // prettier-ignore
+    const isWhole = answers.every(({ status, text }, i) => status === 200 && !/"degraded":\s*\["/.test(text) && (i >= gateways.length || text.includes(`"nodes_up":${nodes.length}`))); // prettier-ignore
     if (isWhole) return;
     await sleep(100);
   }

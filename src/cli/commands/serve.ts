@@ -87,7 +87,10 @@ export const run: CommandRunner = async (commandContext) => {
   const keyProblem = setAsideDamagedMasterKey(defaultMasterKeyPath());
   const served = await openServedMemory(context, firstPath);
   const { memory, folder: memoryFolder, summary: memorySummary, ready } = served;
-  if (config.kvSpill != null) await memory?.erasure.addPlace(createFolderErasure(spillFolder(config.kvSpill.folder)));
+  if (config.kvSpill != null && memory !== null) {
+    const part = createFolderErasure(spillFolder(config.kvSpill.folder));
+    await memory.eventually(() => memory.erasure.addPlace(part));
+  }
   if (kvShared !== null) memory?.erasure.register(openKvShared(kvShared, io.environment).erasure);
   const servedLearning = openServedLearning(context, memory, learningFlags);
   learning = servedLearning.learning;

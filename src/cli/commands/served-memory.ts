@@ -74,7 +74,10 @@ export async function openServedMemory(context: CommandContext, servedPath: stri
     const summary = `memory: none (${error.message}); ${isTaken ? 'use another one with --memory FOLDER' : 'put the key back and restart'}`;
     return { memory: null, summary, folder: null, whyNone: error.message, ready: Promise.resolve() };
   }
-  const { degraded, embedder } = await memory.stats(null);
+  const { degraded, embedder } = await memory.stats(null).catch((error: unknown) => {
+    if (memory.degraded() === null) throw error;
+    return { degraded: memory.degraded(), embedder: memory.spaces.texts };
+  });
   const state = degraded === null ? '' : ` (degraded: ${degraded})`;
   const embeddings = embedder === null ? '' : `, embeddings by ${embedder}`;
   if (fallbackReason !== null) output.note(`memory: ${describeFallback(fallbackReason)}`);

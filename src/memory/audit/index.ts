@@ -1,3 +1,4 @@
+import type { Eventually } from '../common/eventually.ts';
 import type { Foreground } from '../common/foreground.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
 import type { MemoryStore } from '../types.ts';
@@ -28,6 +29,8 @@ export interface AuditLogContext {
   /** Work that goes first. Default: none. */
   readonly foreground?: Foreground;
   readonly retention?: RetentionOptions | undefined;
+  /** Default: it is opened with a store that can be reached. */
+  readonly eventually?: Eventually | undefined;
 }
 
 /** A log of all requests whose entries form a hash chain. */
@@ -51,7 +54,14 @@ export async function openAuditLog(context: AuditLogContext): Promise<AuditLog> 
   const options = resolveAuditLogOptions(context.log);
   const retention = resolveRetention(context.retention);
   const parts = { store, services, archive, stateTenant: options.stateTenant, retention };
-  const recorder = await openAuditRecorder({ store, services, schedule, options, foreground });
+  const recorder = await openAuditRecorder({
+    store,
+    services,
+    schedule,
+    options,
+    foreground,
+    eventually: context.eventually,
+  });
   return {
     ...recorder,
     search: (tenant, query) => searchAudit(store, services, tenant, query),

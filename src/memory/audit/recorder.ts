@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import type { Eventually } from '../common/eventually.ts';
 import type { Foreground } from '../common/foreground.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
 import type { AuditInput } from '../schemas/audit.ts';
@@ -49,6 +50,8 @@ interface RecorderContext {
   readonly options: ResolvedAuditLogOptions;
   /** Work that goes first. */
   readonly foreground: Foreground | null;
+  /** Default: it is opened with a store that can be reached. */
+  readonly eventually?: Eventually | undefined;
 }
 
 /** Shares of `batchMs`: entries are written from here on, giving way to requests, and from there on at once. */
@@ -75,9 +78,9 @@ type NewEntry = Omit<QueuedEntry, 'numDroppedBefore' | 'prepared' | 'takenMs'> &
 
 /** Finds out what earlier runs lost, and starts a run of its own. */
 export async function openAuditRecorder(context: RecorderContext): Promise<AuditRecorder> {
-  const { store, services, schedule, options, foreground } = context;
+  const { store, services, schedule, options, foreground, eventually } = context;
   const queue = createAuditQueue({ maxEntries: options.queueEntries, maxBytes: options.queueBytes });
-  const run = await openRun(store, services, options);
+  const run = await openRun(store, services, options, eventually);
   const writer = createAuditWriter({ ...context, queue, run });
   const waiters: { item: NewEntry; resolve(isTaken: boolean): void }[] = [];
   /** Dropped since the last accepted entry, by tenant. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { atOnce, type Eventually } from '../common/eventually.ts';
 import { isConflict, retryConflict } from '../common/retry-conflict.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
 import { statePut } from '../common/store-access.ts';
@@ -68,9 +69,12 @@ export async function findRuns(
   }));
 }
 
-/** Marks open runs without a sign of life for `leaseMs` as lost. Of several processes, one reports each. */
-async function takeLostRuns(store: MemoryStore, tenant: string, nowMs: number, leaseMs: number): Promise<AuditGap[]> {
-  const gaps: AuditGap[] = [];
+/** Marks open runs without a sign of life for `leaseMs` as lost and adds their gaps. Of several processes, one reports each. */
+async function takeLostRuns(
+  store: MemoryStore,
+  tenant: string,
+  { nowMs, leaseMs, gaps }: { readonly nowMs: number; readonly leaseMs: number; readonly gaps: AuditGap[] },
+): Promise<void> {
   for (const { run, version } of await findRuns(store, tenant, true)) {
     // After the clock went back, a dead run may seem to live in the future.
     if (Math.abs(nowMs - run.lastSeenMs) < leaseMs) continue;
@@ -82,7 +86,6 @@ async function takeLostRuns(store: MemoryStore, tenant: string, nowMs: number, l
       if (!isConflict(error)) throw error;
     }
   }
-  return gaps;
 }
 
 /** The run of this log: a durable mark that it is open, renewed with each batch and deleted by `close`. */
@@ -107,9 +110,11 @@ export async function openRun(
   store: MemoryStore,
   services: MemoryServices,
   { stateTenant: tenant, leaseMs }: Pick<ResolvedAuditLogOptions, 'stateTenant' | 'leaseMs'>,
+  eventually: Eventually = atOnce,
 ): Promise<RunKeeper> {
   const openedMs = Math.floor(services.now());
-  const gaps = await takeLostRuns(store, tenant, openedMs, leaseMs);
+  const gaps: AuditGap[] = [];
+  await eventually(() => takeLostRuns(store, tenant, { nowMs: openedMs, leaseMs, gaps }));
   const runId = services.newId();
   let version = 0;
   const current = (numWriting: number): AuditRun => ({

@@ -13,6 +13,7 @@ import {
   type RemoteObjects,
 } from '../../memory/remote/protocol.ts';
 import type { MemoryStore } from '../../memory/types.ts';
+import type { PostgresMemory } from '../../platform/node/memory/postgres.ts';
 import { openArchiveFiles } from '../../platform/node/memory/archive-files.ts';
 import { openIndexFiles } from '../../platform/node/memory/index-files.ts';
 import type { MemoryFolder } from '../../platform/node/memory/memory-folder.ts';
@@ -103,28 +104,63 @@ interface Opened {
   readonly unavailable: RuvLLMError | null;
 }
 
+const isLost = (error: unknown): error is RuvLLMError =>
+  error instanceof RuvLLMError && error.data['isConnectionLost'] === true;
+
+/** Opens it with the first call that finds the server, if it is away now. */
 async function openPostgres(place: string, { masterKey, modelPath }: MemoryWorkerData): Promise<Opened> {
-  const embedder = createEmbedder(modelPath);
-  try {
+  const opened = lazily(async () => {
     const { openPostgresMemory } = await import('../../platform/node/memory/postgres.ts');
-    const { archive, rotateMasterKey, ...store } = await openPostgresMemory({ connectionString: place, masterKey });
-    const finder = createFinder(store);
-    return {
-      objects: {
-        store: withBuilders(store),
-        archive,
-        embedder,
-        finder,
-        keys: { rotate: rotateMasterKey },
-        backups: { write: refuseBackup },
-      },
-      unavailable: null,
-    };
+    return openPostgresMemory({ connectionString: place, masterKey });
+  });
+  let unavailable: RuvLLMError | null = null;
+  let isOpen = false;
+  try {
+    await opened();
+    isOpen = true;
   } catch (error) {
     // A wrong password or key must be corrected; an unreachable server may come back.
-    if (!(error instanceof RuvLLMError) || error.data['isConnectionLost'] !== true) throw error;
-    return { objects: createUnavailable(embedder, error), unavailable: error };
+    if (!isLost(error)) throw error;
+    unavailable = error;
   }
+  async function obtain(): Promise<PostgresMemory> {
+    try {
+      const memory = await opened();
+      isOpen = true;
+      return memory;
+    } catch (error) {
+      if (isLost(error)) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      // Until someone corrects it, it is as if the server were away: no request may be refused as invalid.
+      throw new RuvLLMError('io', reason, { cause: error, isRetryable: true, data: { isConnectionLost: true } });
+    }
+  }
+  const late = <T extends object>(names: object, partOf: (memory: PostgresMemory) => T): T =>
+    Object.fromEntries(
+      Object.keys(names).map((name) => [
+        name,
+        async (...args: unknown[]) => {
+          const part = partOf(await obtain()) as Record<string, (...args: unknown[]) => unknown>;
+          return part[name]!(...args);
+        },
+      ]),
+    ) as unknown as T;
+  const { putBuilt: _, ...names } = REMOTE_METHODS.store;
+  const store: MemoryStore = {
+    ...late<MemoryStore>(names, (memory) => memory),
+    close: async () => (isOpen ? (await opened()).close() : undefined),
+  };
+  return {
+    objects: {
+      store: withBuilders(store),
+      archive: late(REMOTE_METHODS.archive, ({ archive }) => archive),
+      embedder: createEmbedder(modelPath),
+      finder: createFinder(store),
+      keys: { rotate: async (to) => (await obtain()).rotateMasterKey(to) },
+      backups: { write: refuseBackup },
+    },
+    unavailable,
+  };
 }
 
 /** Embeds texts; everything else fails with the error of the opening. */

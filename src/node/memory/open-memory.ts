@@ -49,8 +49,8 @@ export interface OpenMemoryOptions extends MemoryOptions {
   readonly projection?: string;
   /**
    * If PostgreSQL cannot be reached: `degrade` keeps data in this process and reports it (`report`, `stats().degraded`); `fail`
-   * throws, so that no data is lost. A folder that cannot be read throws, unless `serve` keeps data in this process then, too.
-   * Default `degrade`.
+   * throws; with `serve`, calls fail with a retryable `io` until it can be reached. A folder that cannot be read throws, unless
+   * `serve` keeps data in this process then. Default `degrade`.
    */
   readonly whenUnreachable?: 'degrade' | 'fail' | 'serve';
   /** Counts tokens for `tokenBudget` of searches. Default: one per four characters. */
@@ -128,8 +128,10 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     await remote.store.close(); // otherwise the folder stays locked
     throw error;
   }
+  const canBeAway = isPostgres && reaction === 'serve';
+  const isReplaced = unavailable !== null && !canBeAway;
   const store = await createFallbackStore({
-    openPrimary: () => (unavailable === null ? remote.store : Promise.reject(unavailable)),
+    openPrimary: () => (isReplaced ? Promise.reject(unavailable) : remote.store),
     createFallback: () => createInMemoryStore({ now: Date.now }),
     now: () => performance.now(),
     schedule,
@@ -152,12 +154,13 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     degraded: store.degraded,
     ...(countTokens === undefined ? {} : { countTokens }),
     isShared: isPostgres,
+    canBeAway,
     services,
     schedule,
     embedder: own ?? table,
     requestEmbedder: table ?? own,
     monotonic: () => performance.now(),
-    ...(unavailable === null ? { finder: remote.finder, archive: { ...remote.archive, ...COMPRESSION } } : {}),
+    ...(!isReplaced ? { finder: remote.finder, archive: { ...remote.archive, ...COMPRESSION } } : {}),
     rotateKey: (to) => remote.keys.rotate(to),
     backup: () =>
       remote.backups.write({ root: expandHome(backups.folder ?? defaultBackupFolder()), keep: backups.keep ?? null }),
@@ -192,11 +195,13 @@ async function registerNodeParts(memory: Memory): Promise<void> {
   });
   const feedback = openOldFeedback();
   if (feedback !== null) erasure.register(feedback);
-  for (const name of await erasure.places()) {
-    const place = openErasurePlace(name);
-    if (place !== null) erasure.register(place);
-  }
-  await erasure.resume();
+  await memory.eventually(async () => {
+    for (const name of await erasure.places()) {
+      const place = erasure.has(name) ? null : openErasurePlace(name);
+      if (place !== null) erasure.register(place);
+    }
+    await erasure.resume();
+  });
 }
 
 interface ChosenEmbedder {
