@@ -166,7 +166,8 @@ export async function loadModelFile(
     const unregister = config.memory?.erasure.register(model.erasure);
     const unregisterShared = shared === null ? undefined : config.memory?.erasure.register(shared.erasure);
     // The folder outlives the model, and its part does so too.
-    if (kept !== null) await config.memory?.erasure.addPlace(kept.erasure);
+    const { memory } = config;
+    if (kept !== null && memory) await memory.eventually(() => memory.erasure.addPlace(kept.erasure));
     return model;
   } finally {
     gguf.source.close();

@@ -1,7 +1,10 @@
-import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom } from '../../../src/core/random.ts';
-import { findPostgres, startMachineServer } from '../../../src/platform/node/memory/postgres-server.contract.ts';
+import {
+  findPostgres,
+  freePort,
+  startMachineServer,
+} from '../../../src/platform/node/memory/postgres-server.contract.ts';
 import { createNatsServer, hasNats } from '../../../test/support/nats-server.ts';
 import { createServeFolder } from '../../../test/support/serve-process.ts';
 import { printTable } from '../report.ts';
@@ -49,8 +52,9 @@ export async function benchFleetChaos({ seconds, seed, model, log }: ChaosOption
     return `http://127.0.0.1:${port}`;
   };
   try {
-    const nodeArgs = [`m=${model}`, '--memory', `${postgres.connectionString}?vectors=sealed`, '--memory-embedder', 'static', '--no-dashboard', '--threads', '1']; // prettier-ignore
-    const ports = await freePorts(NUM_NODES + NUM_GATEWAYS);
+    // Learning from the ratings would change the answers.
+    const nodeArgs = [`m=${model}`, '--memory', `${postgres.connectionString}?vectors=sealed`, '--memory-embedder', 'static', '--no-learning', '--no-dashboard', '--threads', '1']; // prettier-ignore
+    const ports = await Promise.all(Array.from({ length: NUM_NODES + NUM_GATEWAYS }, freePort));
     const nodes = [await supervise('node 1', 'serve', ports[0]!, ...nodeArgs)];
     const expected = new Map<string, string>();
     for (let i = 0; i < NUM_PROMPTS; i++) {
@@ -135,20 +139,4 @@ async function untilWhole(gateways: readonly string[], nodes: readonly string[])
     await sleep(100);
   }
   throw new Error(`the fleet did not recover within ${RECOVER_MS} ms: ${last}`);
-}
-
-/** Below the ephemeral ports, so that no other process takes the port of one that is being restarted. */
-async function freePorts(count: number): Promise<number[]> {
-  const ports: number[] = [];
-  for (let port = 21_000 + Math.floor(Math.random() * 8000); ports.length < count; port++) {
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port === port)); // prettier-ignore
-    });
-    if (isFree) {
-      ports.push(port);
-      await new Promise((resolve) => server.close(resolve));
-    }
-  }
-  return ports;
 }

@@ -32,7 +32,9 @@ export async function superviseRuvllm(
       } catch (error) {
         first(error as Error);
       }
-      if (!isStopped && numKills === killsBefore) numCrashes++;
+      if (isStopped || numKills > killsBefore) continue;
+      numCrashes++;
+      onErrorOutput('ENDED BY ITSELF\n');
     }
   };
   const end = async (): Promise<void> => {

@@ -161,7 +161,13 @@ export async function openRun(
       await store.delete(tenant, [runId]);
     },
   };
-  await retryConflict(async () => store.put([runPut(tenant, current(0), version)]));
-  version = 1;
+  await eventually(() =>
+    retryConflict(async (numTries) => {
+      if (numTries > 0) version = (await store.get(tenant, [runId]))[0]?.version ?? 0;
+      if (version > 0) return; // a batch of entries has brought it
+      await store.put([runPut(tenant, current(0), version)]);
+      version = 1;
+    }),
+  );
   return keeper;
 }

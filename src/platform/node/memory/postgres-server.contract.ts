@@ -111,7 +111,7 @@ export async function startMachineServer(bin: string): Promise<MachineServer> {
 }
 
 /** Below the ephemeral ports: while the server is down, no other process gets its port by chance. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + randomInt(10_000);
     const isFree = await new Promise<boolean>((resolve) => {

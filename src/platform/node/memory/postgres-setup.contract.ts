@@ -9,9 +9,9 @@ import { PASSWORD, type TestServer } from './postgres-server.contract.ts';
 import { openPostgresMemory, type PostgresMemory, type PostgresMemoryOptions } from './postgres.ts';
 
 /** PostgreSQL in WebAssembly behind a socket: one session for all connections, and no time limits. */
-export async function startPglite(extensions: Extensions = { vector }): Promise<TestServer> {
+export async function startPglite(extensions: Extensions = { vector }, port = 0): Promise<TestServer> {
   const db = await PGlite.create({ extensions });
-  const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0, maxConnections: 50 });
+  const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port, maxConnections: 50 });
   await server.start();
   return {
     connectionString: `postgres://postgres:${encodeURIComponent(PASSWORD)}@${server.getServerConn()}/postgres`,
