@@ -2,12 +2,13 @@
 // growing conversations, against the same gateway without a fleet secret (round robin, as requests come one after the other) and
 // against one node with a cache for all. The simulator of `fleet-sim` replays the same trace with times measured on one node.
 // `--part adapters` publishes adapters to three nodes over a real NATS server instead. `--part chaos` kills the processes of a fleet under
-// load, and counts lost writes, wrong answers and failed requests.
-//   npm run bench -- fleet [--part gateway|adapters|chaos] [--rounds 10] [--seconds 300] [--model FILE] [--conversations 12] [--turns 5] [--words 300] [--requests 300] [--seed 1]
+// load, and counts lost writes, wrong answers and failed requests. `--part batch` kills the servers of batches, and counts results per line.
+//   npm run bench -- fleet [--part gateway|adapters|chaos|batch] [--rounds 10] [--seconds 300] [--lines 10000] [--batches 1] [--servers 1] [--model FILE] [--conversations 12] [--turns 5] [--words 300] [--requests 300] [--seed 1]
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createServeFolder, type ServeFolder, type ServeProcess } from '../test/support/serve-process.ts';
 import { benchModel } from './support/bench-model.ts';
+import { benchBatchChaos } from './support/chaos/batch-chaos.ts';
 import { benchFleetChaos } from './support/chaos/fleet-chaos.ts';
 import { benchFleetAdapters } from './support/fleet-adapters.ts';
 import { createFleetTrace, type TraceRequest } from './support/fleet-trace.ts';
@@ -19,6 +20,9 @@ const { values } = parseArgs({
     part: { type: 'string', default: 'gateway' },
     rounds: { type: 'string', default: '10' },
     seconds: { type: 'string', default: '300' },
+    lines: { type: 'string', default: '10000' },
+    batches: { type: 'string', default: '1' },
+    servers: { type: 'string', default: '1' },
     model: { type: 'string' },
     conversations: { type: 'string', default: '12' },
     turns: { type: 'string', default: '5' },
@@ -27,7 +31,10 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
   },
 });
-const count = (name: 'rounds' | 'seconds' | 'conversations' | 'turns' | 'words' | 'requests' | 'seed'): number => {
+const count = (
+  name:
+    'rounds' | 'seconds' | 'lines' | 'batches' | 'servers' | 'conversations' | 'turns' | 'words' | 'requests' | 'seed',
+): number => {
   const value = Number(values[name]);
   if (Number.isSafeInteger(value) && value > 0) return value;
   console.error(`error: --${name} must be a whole number above 0`);
@@ -46,8 +53,12 @@ if (values.part === 'chaos') {
   const isWhole = await benchFleetChaos({ seconds: count('seconds'), seed: count('seed'), model, log: (line) => console.error(`  ${line}`) }); // prettier-ignore
   process.exit(isWhole ? 0 : 1);
 }
+if (values.part === 'batch') {
+  const isWhole = await benchBatchChaos({ numLines: count('lines'), numBatches: count('batches'), numServers: count('servers'), seed: count('seed'), log: (line) => console.error(`  ${line}`) }); // prettier-ignore
+  process.exit(isWhole ? 0 : 1);
+}
 if (values.part !== 'gateway') {
-  console.error(`error: --part must be gateway, adapters or chaos, got ${values.part}`);
+  console.error(`error: --part must be gateway, adapters, chaos or batch, got ${values.part}`);
   process.exit(2);
 }
 const trace = createFleetTrace({
