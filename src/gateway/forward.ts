@@ -45,6 +45,8 @@ export interface Forwarded {
   readonly headers: Readonly<Record<string, string>>;
   /** Called with the headers of the node's answer, before the first byte is passed on. */
   onAnswer(node: GatewayNode, attempt: Attempt): void;
+  /** Called when the node of a stream is lost. */
+  onBroken(error: unknown): void;
   /** Called once, when the answer is complete or the client has left. */
   onEnd(): void;
 }
@@ -186,6 +188,7 @@ export function createForwarder(options: ForwardOptions) {
     const lastWords = (error: unknown): Uint8Array | null => {
       if (sent.request.signal.aborted) return null;
       options.doubt(node, (error as Error).message);
+      sent.onBroken(error);
       return brokenStream(sent, node, isLines);
     };
     return answerOf(node, answer, withEnd(wholeRecords(chunks, isLines ? 1 : 2, lastWords), end));

@@ -1,4 +1,4 @@
-import { createMetricRegistry, writePrometheus } from '../server/metrics/registry.ts';
+import { addTotals, createMetricRegistry, type MetricFamily, writePrometheus } from '../server/metrics/registry.ts';
 import type { GatewayNode } from './node-table.ts';
 
 /** Counts of a gateway, in the text format of Prometheus. */
@@ -9,6 +9,9 @@ export interface GatewayMetrics {
   countRefusedEvents(node: string, reason: string): void;
   /** A note on the bus of the fleet. */
   countRefusedNote(reason: string): void;
+  /** Adds a source of totals that is read for each scrape. */
+  addCounter(name: string, help: string, read: () => Readonly<Record<string, number>>): void;
+  collect(): readonly MetricFamily[];
   write(): string;
 }
 
@@ -43,6 +46,8 @@ export function createGatewayMetrics(nodes: readonly GatewayNode[]): GatewayMetr
     },
     countRefusedEvents: (node, reason) => refused.add(1, { node, reason }),
     countRefusedNote: (reason) => notes.add(1, { reason }),
+    addCounter: (name, help, read) => addTotals(registry, name, help, read),
+    collect: registry.collect,
     write: () => writePrometheus(registry.collect()),
   };
 }

@@ -12,6 +12,10 @@ import { isAnthropicClient } from '../server/wire/anthropic/client.ts';
 import { anthropicErrors } from '../server/wire/anthropic/error-body.ts';
 import { openaiErrors } from '../server/wire/openai/error-body.ts';
 import type { Affinity } from './affinity.ts';
+import { silentTracer, type Tracer } from '../runtime/requests/tracing.ts';
+import { openOtlp } from '../server/telemetry/open-otlp.ts';
+import type { OtlpOptions } from '../server/telemetry/otlp-options.ts';
+import { createOtlpTracer } from '../server/telemetry/otlp-tracer.ts';
 import { createForwarder } from './forward.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './gateway-metrics.ts';
 import { type GatewayLimits, resolveGatewayLimits } from './gateway-options.ts';
@@ -27,6 +31,7 @@ import { followNodes } from './shared/membership.ts';
 import { followCommits } from './releases/release-view.ts';
 import type { ReleaseStore } from './releases/release-store.ts';
 import { createTenantUsage } from './shared/tenant-usage.ts';
+import { openSpan } from './request-span.ts';
 import type { GatewayRequest, GatewayResponse, Upstream } from './types.ts';
 
 export interface GatewayOptions {
@@ -44,6 +49,13 @@ export interface GatewayOptions {
   readonly shared?: { readonly bus: FleetBus; readonly keys: FleetKeys; readonly releases?: ReleaseStore } | null;
   /** Default: the process's. */
   readonly clock?: Clock;
+  /** The server's; for spans. Default: none. */
+  readonly version?: string;
+  readonly nodeName?: string;
+  /** Where spans and metrics are sent by OTLP. Default: nowhere. */
+  readonly otlp?: OtlpOptions | null;
+  /** Default: that of `otlp`, or else none. */
+  readonly tracer?: Tracer;
   /** Default: silent. */
   readonly logger?: Logger;
   /** Numbers in [0, 1). Default: `Math.random`. */
@@ -63,6 +75,8 @@ export interface Gateway {
   shutDown(deadlineMs: number): Promise<void>;
 }
 
+/** Part of the shutdown time for the last spans. */
+const MAX_FLUSH_MS = 2000;
 /** Characters per token of text, for requests whose prompt no node has counted yet. */
 const CHARS_PER_TOKEN = 4;
 
@@ -83,10 +97,17 @@ export function createGateway(options: GatewayOptions): Gateway {
     clock = systemClock,
     logger = silentLogger,
     random = Math.random,
+    otlp = null,
   } = options;
   const limits = resolveGatewayLimits(options.limits);
   const nodes = options.nodes.map((url, index) => createNode(String(index + 1), url, -random()));
   const metrics = createGatewayMetrics(nodes);
+  const exporter =
+    otlp === null
+      ? null
+      : openOtlp({ otlp, version: options.version ?? '', service: 'ruvllm-gateway', nodeName: options.nodeName, metrics, clock, logger }); // prettier-ignore
+  exporter?.watchMetrics(async () => metrics.collect());
+  const tracer = options.tracer ?? (exporter === null ? silentTracer : createOtlpTracer(exporter, clock));
   const affinity = options.openAffinity?.(nodes, metrics) ?? null;
   const guard = createGuard({ keys, isOpen });
   const browsers = createBrowserGuard(options.browsers);
@@ -182,7 +203,12 @@ export function createGateway(options: GatewayOptions): Gateway {
       throw refusal(501, 'unsupported', message);
     }
     if (route.path === '/v1/models' || route.path === '/models') return listModels(nodes, upstream, request);
-    const end = route.scope === 'inference' ? enter(tenant) : (): void => {};
+    const leave = route.scope === 'inference' ? enter(tenant) : (): void => {};
+    const span = openSpan(tracer, route, request, requestId);
+    const end = (error: unknown = null): void => {
+      leave();
+      span.end(error);
+    };
     try {
       const { model, promptText } = readHints(request.body, request.headers.get('content-type'));
       const plan = affinity?.plan({ tenant, model, promptText }) ?? null;
@@ -193,16 +219,18 @@ export function createGateway(options: GatewayOptions): Gateway {
         model,
         choice: plan ?? { numTokens: Math.ceil(promptText.length / CHARS_PER_TOKEN), warmTokens: () => 0 },
         isRepeatable: isRepeatable(route),
-        headers: plan?.headers ?? {},
+        headers: { ...span.headers, ...plan?.headers },
         onAnswer(node, answered) {
+          span.answer(node.name, answered.status);
           if (plan === null) return;
           metrics.countWarmTokens(Math.min(plan.numTokens, plan.warmTokens(node)), plan.numTokens);
           plan.learn(node, answered.headers);
         },
+        onBroken: span.end,
         onEnd: end,
       });
     } catch (error) {
-      end();
+      end(error);
       throw error;
     }
   }
@@ -248,6 +276,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       probes.stop();
       affinity?.close();
       upstream.close();
+      await exporter?.close(Math.min(deadlineMs, MAX_FLUSH_MS));
     },
   };
 }

@@ -89,8 +89,11 @@ export async function benchBatchChaos({
       while (!over.signal.aborted) {
         await sleep(MIN_KILL_MS + random.next() * (MAX_KILL_MS - MIN_KILL_MS), null, { signal: over.signal }).catch(() => {}); // prettier-ignore
         if (over.signal.aborted) return;
+        const victim = Math.floor(random.next() * servers.length);
         numKills++;
-        await servers[Math.floor(random.next() * servers.length)]!.kill();
+        await servers[victim]!.kill();
+        // On a busy machine a start takes seconds: a server that is always killed before it runs proves nothing.
+        while (!over.signal.aborted && !(await isHealthy(urls[victim]!))) await sleep(POLL_MS);
       }
     })();
     for (let last = -1; ;) {
@@ -146,3 +149,9 @@ export async function benchBatchChaos({
     await postgres?.stop();
   }
 }
+
+const isHealthy = (url: string): Promise<boolean> =>
+  fetch(`${url}/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );

@@ -2,7 +2,7 @@ import { SERVE_ADDRESS } from '../config/serve-address.ts';
 import { defineFlags, type Flag } from '../flags.ts';
 import { FLEET_SECRET_FLAG } from './fleet-secret-flag.ts';
 import { NATS_FLAG } from './nats-flag.ts';
-import { API_KEY_FLAG } from './serve-flags.ts';
+import { API_KEY_FLAG, OTLP_FLAG } from './serve-flags.ts';
 
 /** Limits of the gateway, across all nodes. */
 export const GATEWAY_LIMIT_FLAGS: readonly Flag[] = defineFlags({
@@ -20,6 +20,7 @@ export const GATEWAY_FLAGS: readonly Flag[] = [
       'address of a node, such as http://10.0.0.2:8080 (repeatable); with --nats, nodes announce themselves',
     '--host <address>': `address to listen on; default ${SERVE_ADDRESS.host}`,
     '--port <n>': `port to listen on; default ${SERVE_ADDRESS.port}, 0 is any free port`,
+    ...OTLP_FLAG,
     '--log': 'write a JSON line for every request to stderr',
     '--shutdown-timeout <seconds>': 'how long running requests may continue after a signal; default 20',
   }),

@@ -7,6 +7,9 @@ import { listenGateway } from '../../node/gateway/listen-gateway.ts';
 import { createHttpUpstream } from '../../platform/node/gateway/http-upstream.ts';
 import { createNatsReleaseStore } from '../../platform/node/gateway/nats-release-store.ts';
 import { deriveFleetKeys, fleetIdOf } from '../../server/fleet/fleet-keys.ts';
+import { ownIdentity } from '../../platform/node/process/process-identity.ts';
+import { openTracer } from '../../node/open-tracer.ts';
+import { readOtlpOptions } from '../../server/telemetry/otlp-options.ts';
 import type { CommandRunner } from '../command.ts';
 import { SERVE_ADDRESS } from '../config/serve-address.ts';
 import { collectOptions, withFlagNames } from '../flags.ts';
@@ -37,6 +40,7 @@ export const run: CommandRunner = async (context) => {
   const fleetKeys = secret === null ? null : deriveFleetKeys(secret);
   const upstream = createHttpUpstream();
   const logger = createCommandLogger(context);
+  const otlp = readOtlpOptions(values['--otlp'] as string | undefined, io.environment);
   const releases = fleetKeys === null ? null : createNatsReleaseStore({ fleet: fleetIdOf(fleetKeys) });
   const bus = await openFleetBus(context, fleetKeys, logger, releases ?? {});
   const gateway = createGateway({
@@ -47,6 +51,9 @@ export const run: CommandRunner = async (context) => {
     browsers: { hosts: isLoopback ? ['localhost', '127.0.0.1', '[::1]', host.toLowerCase()] : null, corsOrigins: [] },
     limits,
     logger,
+    version: context.version,
+    nodeName: ownIdentity().host,
+    ...(otlp === null ? { tracer: await openTracer() } : { otlp }),
     shared: bus === null ? null : { bus, keys: fleetKeys!, releases: releases! },
     ...(fleetKeys === null
       ? {}

@@ -8,6 +8,12 @@ import { FLEET_SECRET_FLAG } from './fleet-secret-flag.ts';
 import { KV_SHARED_FLAGS } from './kv-shared-flags.ts';
 import { ADVERTISE_FLAGS, NATS_FLAG } from './nats-flag.ts';
 
+/** Also of the gateway. */
+export const OTLP_FLAG = {
+  '--otlp <url>':
+    'send traces and metrics to this OpenTelemetry collector by OTLP (HTTP, JSON); default: OTEL_EXPORTER_OTLP_ENDPOINT, or none',
+};
+
 /** Limits on requests. */
 export const LIMIT_FLAGS: readonly Flag[] = withVariables(
   defineFlags({
@@ -86,8 +92,7 @@ export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables([
     '--strict': 'reject requests with unknown fields instead of ignoring and naming them',
     '--model-fallback': 'answer requests for unknown models with the first model instead of a 404',
     '--no-dashboard': 'serve only the API, without the dashboard at /',
-    '--otlp <url>':
-      'send traces and metrics to this OpenTelemetry collector by OTLP (HTTP, JSON); default: OTEL_EXPORTER_OTLP_ENDPOINT, or none',
+    ...OTLP_FLAG,
     '--log': 'write a JSON line for every request to stderr',
     '--shutdown-timeout <seconds>': 'how long running requests may continue after a signal; default 20',
   }),

@@ -72,7 +72,12 @@ export async function openCandidate(
     sampling: DEFAULT_SAMPLING,
     run(request, caller) {
       caller.onPrompt?.(estimatePromptTokens(request));
-      return runRemote(candidate, request, { key: config.keyOf(candidate), signal: caller.signal, clock });
+      return runRemote(candidate, request, {
+        key: config.keyOf(candidate),
+        signal: caller.signal,
+        trace: caller.trace ?? null,
+        clock,
+      });
     },
     release() {},
   };

@@ -7,6 +7,7 @@ import type { Model } from '../model.ts';
 import { lengthOfFillIn } from '../fill-in.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
+import type { TraceContext } from './caller.ts';
 import { inFieldNames } from './field-names.ts';
 import { type GenerationRequest, toGrammar, type ToolSpec } from './generation-request.ts';
 import type { RequestLimits } from './limits.ts';
@@ -16,6 +17,8 @@ import { linkAbort } from '../../core/abort.ts';
 export interface GenerationCaller {
   readonly tenant: string;
   readonly signal: AbortSignal;
+  /** Where the trace goes on in other engines. Default: there is none. */
+  readonly trace?: TraceContext | null;
   /** Default: that of the request's options. */
   readonly priority?: number;
   /** Hears how many tokens the first prompt has, as soon as that is known. */

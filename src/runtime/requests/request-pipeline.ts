@@ -13,17 +13,17 @@ import { type AdapterScales, adaptersOfLease } from './adapter-scales.ts';
 import type { Admission } from './admission.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
 import { type Backend, createLocalBackend } from './backend.ts';
-import type { RequestCaller } from './caller.ts';
+import type { RequestCaller, TraceContext } from './caller.ts';
 import type { TokenProgress } from '../generation-types.ts';
 import { countPromptTokens, type GenerationCaller } from './generate-answers.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import type { RequestLimits } from './limits.ts';
 import type { LiveRequests } from './live-requests.ts';
 import type { ModelHost } from './model-host.ts';
-import { rememberRequest, type RememberedRequest } from './remember-request.ts';
+import { rememberRequest, type RememberedRequest, type RequestIdentity } from './remember-request.ts';
 import type { RequestMeter } from './request-meter.ts';
 import { routeRequest, turnsOf } from './route-request.ts';
-import { operationOf, startRequestSpan, traceAnswer, type Tracer } from './tracing.ts';
+import { operationOf, startRequestSpan, traceAnswer, traceMemory, type Tracer } from './tracing.ts';
 
 /** The one way from a request to tokens, for the library, the CLI and every wire format. */
 export interface RequestPipeline {
@@ -87,7 +87,12 @@ interface StartedAnswer {
 }
 
 export function createRequestPipeline(options: RequestPipelineOptions): RequestPipeline {
-  const { models, admission, limits, clock, memory, routing, adapterScales, opinions = null } = options;
+  const { models, admission, limits, clock, tracer, memory, routing, adapterScales, opinions = null } = options;
+
+  const remember = (request: GenerationRequest, identity: RequestIdentity, trace: TraceContext | null) => {
+    const recall = () => rememberRequest(memory, request, identity, clock.now);
+    return memory === null ? recall() : traceMemory(tracer, trace, recall);
+  };
 
   /** Recall and generate with the model that the request names. */
   async function answerNamed(
@@ -111,7 +116,7 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
         opinions,
       };
       const adapted = await withAdapterFile(request, lease.model);
-      const recalled = await rememberRequest(memory, adapted, identity, clock.now);
+      const recalled = await remember(adapted, identity, call.trace ?? null);
       return { backend, recalled, events: backend.run(recalled.request, call), observers: [], route: null };
     } catch (error) {
       backend.release();
@@ -129,7 +134,7 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
     // The model is chosen after recall, because the router looks at what was found: the default one counts.
     const counting = models.find(modelForCounting(request.model, router))?.model ?? null;
     const identity = { tenant, requestId, opinions, modelId: request.model, isRouted: true, near: router.nearQuery(tenant), model: counting?.isLoaded() === true ? counting : null }; // prettier-ignore
-    const recalling = rememberRequest(memory, request, identity, clock.now);
+    const recalling = remember(request, identity, call.trace ?? null);
     router.foresee(tenant, turnsOf(request)); // computes features while the memory's thread searches
     const recalled = await recalling;
     try {
@@ -222,6 +227,7 @@ function openRun(
     call: {
       tenant,
       signal: abortion.signal,
+      trace: span.context,
       ...(caller.priority === undefined ? {} : { priority: caller.priority }),
       onPrompt(numTokens: number) {
         prompt.resolve(numTokens);

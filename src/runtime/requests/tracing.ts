@@ -2,6 +2,7 @@ import { serializeError } from '../../core/errors.ts';
 import { isChat } from '../prompt.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
 import type { RequestCaller, TraceContext } from './caller.ts';
+import type { RememberedRequest } from './remember-request.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import type { StreamObserver } from '../observe-stream.ts';
 
@@ -10,6 +11,8 @@ export type SpanAttributes = Readonly<Record<string, string | number | readonly 
 
 /** One traced piece of work. */
 export interface Span {
+  /** Where its own calls go on; null: there is no trace. */
+  readonly context: TraceContext | null;
   set(attributes: SpanAttributes): void;
   /** With the kind of error that ended it, or null. */
   end(errorType: string | null): void;
@@ -17,11 +20,41 @@ export interface Span {
 
 /** Where spans go. */
 export interface Tracer {
-  /** `trace`: where the client's own trace goes on; null: a trace of its own. */
-  start(name: string, attributes: SpanAttributes, trace: TraceContext | null): Span;
+  /** `trace`: what it is a part of; null: a trace of its own. `kind`: by default `server`. */
+  start(name: string, attributes: SpanAttributes, trace: TraceContext | null, kind?: SpanKind): Span;
 }
 
-export const silentTracer: Tracer = { start: () => ({ set() {}, end() {} }) };
+/** `server`: a request of a client. `internal`: a part of one. */
+export type SpanKind = 'server' | 'internal';
+
+export const silentTracer: Tracer = { start: (_name, _attributes, trace) => ({ context: trace, set() {}, end() {} }) };
+
+/** Recall as a part of the request, and the writing that its answer waits for. */
+export async function traceMemory(
+  tracer: Tracer,
+  trace: TraceContext | null,
+  recall: () => Promise<RememberedRequest>,
+): Promise<RememberedRequest> {
+  const open = (name: string): Span => tracer.start(name, {}, trace, 'internal');
+  const span = open('memory recall');
+  let recalled: RememberedRequest;
+  try {
+    recalled = await recall();
+  } catch (error) {
+    span.end(serializeError(error).code);
+    throw error;
+  }
+  span.end(null);
+  const { observer } = recalled;
+  if (observer === null) return recalled;
+  const onEnd = (error: unknown): Promise<void> | void => {
+    const writing = observer.onEnd(error);
+    if (writing === undefined) return;
+    const written = open('memory write');
+    return Promise.resolve(writing).finally(() => written.end(null));
+  };
+  return { ...recalled, observer: { onEvent: (event) => observer.onEvent(event), onEnd } };
+}
 
 /** The operation of a request in the conventions for generative AI. */
 export const operationOf = ({ prompts }: GenerationRequest): 'chat' | 'text_completion' =>

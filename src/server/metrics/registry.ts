@@ -93,6 +93,17 @@ export function createMetricRegistry(): MetricRegistry {
   };
 }
 
+/** Adds a source of totals by result, which is read for each scrape. */
+export function addTotals(
+  registry: MetricRegistry,
+  name: string,
+  help: string,
+  read: () => Readonly<Record<string, number>>,
+): void {
+  const samples = () => Object.entries(read()).map(([result, value]) => ({ labels: { result }, value }));
+  registry.gauge(name, help, samples, 'counter');
+}
+
 /** Metrics in the text format of Prometheus. */
 export function writePrometheus(families: readonly MetricFamily[]): string {
   return families.map((family) => `# HELP ${family.name} ${family.help}\n# TYPE ${family.name} ${family.type}\n${writePoints(family)}`).join(''); // prettier-ignore

@@ -5,7 +5,7 @@ import { type GaugeSources, readEngineGauges } from './engine-gauges.ts';
 import { createRequestMeter, type RequestMeter, type MeterSinks } from '../../runtime/requests/request-meter.ts';
 import { readLearningGauges } from './learning-gauges.ts';
 import { createGenaiSinks } from './genai-metrics.ts';
-import { createMetricRegistry, type MetricFamily, writePrometheus } from './registry.ts';
+import { addTotals, createMetricRegistry, type MetricFamily, writePrometheus } from './registry.ts';
 
 export interface ServerMetrics {
   countRequest(route: string, status: number, seconds: number): void;
@@ -90,13 +90,7 @@ export function createServerMetrics(
   return {
     write: async (state) => writePrometheus(await readOwn(state)),
     collect: async (state) => [...(await readOwn(state)), ...genaiRegistry.collect()],
-    addCounter: (name, help, read) =>
-      registry.gauge(
-        name,
-        help,
-        () => Object.entries(read()).map(([result, value]) => ({ labels: { result }, value })),
-        'counter',
-      ),
+    addCounter: (name, help, read) => addTotals(registry, name, help, read),
     openRequest: (operation) => createRequestMeter(genai === null ? sinks : genai(sinks, operation)),
     recent: (model) => (windows.get(model) ?? createRecentWindow(now)).read(),
     countFeedback: (source) => feedback.add(1, { source }),

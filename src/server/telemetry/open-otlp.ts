@@ -7,6 +7,8 @@ import type { OtlpOptions } from './otlp-options.ts';
 interface OtlpContext {
   readonly otlp: OtlpOptions;
   readonly version: string;
+  /** Unless `OTEL_SERVICE_NAME` names it. Default `ruvllm`. */
+  readonly service?: string;
   readonly nodeName: string | undefined;
   readonly metrics: Pick<ServerMetrics, 'addCounter'>;
   readonly clock: Clock;
@@ -14,9 +16,17 @@ interface OtlpContext {
 }
 
 /** The exporter of a server; a metric counts the spans that it drops. */
-export function openOtlp({ otlp, version, nodeName, metrics, clock, logger }: OtlpContext): OtlpExporter {
+export function openOtlp({
+  otlp,
+  version,
+  service = 'ruvllm',
+  nodeName,
+  metrics,
+  clock,
+  logger,
+}: OtlpContext): OtlpExporter {
   const resource = {
-    'service.name': 'ruvllm',
+    'service.name': service,
     'service.version': version,
     ...(nodeName === undefined ? {} : { 'host.name': nodeName }),
     ...otlp.resource,

@@ -1,4 +1,4 @@
-import type { SpanAttributes } from '../../runtime/requests/tracing.ts';
+import type { SpanAttributes, SpanKind } from '../../runtime/requests/tracing.ts';
 import type { MetricFamily } from '../metrics/registry.ts';
 
 /** A span that has ended; times are nanoseconds since 1970. */
@@ -9,6 +9,7 @@ export interface EndedSpan {
   readonly parentId: string | null;
   readonly traceState: string | null;
   readonly name: string;
+  readonly kind: SpanKind;
   readonly startNs: bigint;
   readonly endNs: bigint;
   readonly attributes: SpanAttributes;
@@ -16,7 +17,8 @@ export interface EndedSpan {
   readonly errorType: string | null;
 }
 
-const SPAN_KIND_SERVER = 2;
+/** Their numbers in OTLP. */
+const SPAN_KINDS: Readonly<Record<SpanKind, number>> = { internal: 1, server: 2 };
 const STATUS_ERROR = 2;
 const CUMULATIVE = 2;
 
@@ -45,7 +47,7 @@ export function writeTraces(scope: Scope, spans: readonly EndedSpan[]): object {
 }
 
 function writeSpan(span: EndedSpan): object {
-  const { traceId, spanId, parentId, traceState, name, startNs, endNs, attributes, errorType } = span;
+  const { traceId, spanId, parentId, traceState, name, kind, startNs, endNs, attributes, errorType } = span;
   const all = errorType === null ? attributes : { ...attributes, 'error.type': errorType };
   return {
     traceId,
@@ -53,7 +55,7 @@ function writeSpan(span: EndedSpan): object {
     ...(parentId === null ? {} : { parentSpanId: parentId }),
     ...(traceState === null ? {} : { traceState }),
     name,
-    kind: SPAN_KIND_SERVER,
+    kind: SPAN_KINDS[kind],
     startTimeUnixNano: String(startNs),
     endTimeUnixNano: String(endNs),
     attributes: toAttributes(all),

@@ -120,7 +120,7 @@ describe('[TR2] spans by OTLP', () => {
 });
 
 describe('[TR3] the exporter', () => {
-  const span = (name: string) => ({ traceId: '1'.repeat(32), spanId: '2'.repeat(16), parentId: null, traceState: null, name, startNs: 1n, endNs: 2n, attributes: {}, errorType: null }); // prettier-ignore
+  const span = (name: string) => ({ traceId: '1'.repeat(32), spanId: '2'.repeat(16), parentId: null, traceState: null, name, kind: 'server' as const, startNs: 1n, endNs: 2n, attributes: {}, errorType: null }); // prettier-ignore
   const open = (url: string, clock = createManualClock()) => {
     const reports: string[] = [];
     const report = (message: string): void => void reports.push(message);

@@ -1,6 +1,7 @@
 import { type ErrorCode, RuvLLMError } from '../../../core/errors.ts';
 import type { RemoteRoute } from '../../routing/route-config.ts';
 import type { Clock } from '../../../core/clock.ts';
+import type { TraceContext } from '../caller.ts';
 import type { AnswerChunk } from '../answer-chunks.ts';
 import type { GenerationRequest } from '../generation-request.ts';
 import { linkAbort } from '../../../core/abort.ts';
@@ -11,6 +12,8 @@ import { readSse } from '../../../core/sse-reader.ts';
 export interface RemoteCallContext {
   readonly key: string | null;
   readonly signal: AbortSignal;
+  /** Default: there is none. */
+  readonly trace?: TraceContext | null;
   readonly clock: Clock;
   /** Default: the process's. */
   readonly fetch?: typeof fetch;
@@ -38,7 +41,7 @@ const CODES: Readonly<Record<number, { readonly code: ErrorCode; readonly says: 
 export async function* runRemote(
   route: RemoteRoute,
   request: GenerationRequest,
-  { key, signal, clock, fetch: ask = fetch }: RemoteCallContext,
+  { key, signal, trace = null, clock, fetch: ask = fetch }: RemoteCallContext,
 ): AsyncGenerator<AnswerChunk, void, undefined> {
   const { id, url, timeoutMs } = route;
   const own = linkAbort(signal);
@@ -60,6 +63,7 @@ export async function* runRemote(
       headers: {
         'content-type': 'application/json',
         accept: 'text/event-stream',
+        ...trace?.headers,
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       },
       body: JSON.stringify(toRemoteBody(request, route.model)),
