@@ -78,9 +78,17 @@ export async function benchFleetChaos({ seconds, seed, model, log }: ChaosOption
     const kills = new Map<string, number>(targets.map(({ name }) => [name, 0]));
     const endMs = performance.now() + 1000 * seconds;
     const restarts: Promise<void>[] = [];
+    let numSpared = 0;
     while (performance.now() + KILL_EVERY_MS < endMs) {
       await sleep(KILL_EVERY_MS);
-      const target = targets[Math.floor(random.next() * targets.length)]!;
+      const index = Math.floor(random.next() * targets.length);
+      const target = targets[index]!;
+      // Starts take seconds on a busy machine: without any node or gateway, every request fails.
+      const others = index < NUM_NODES ? nodes : index < running.length ? gateways : null;
+      if (others !== null && !(await hasOther(others, index < NUM_NODES ? index : index - NUM_NODES))) {
+        numSpared++;
+        continue;
+      }
       log(`kill -9 ${target.name}`);
       kills.set(target.name, kills.get(target.name)! + 1);
       restarts.push(target.kill());
@@ -102,6 +110,7 @@ export async function benchFleetChaos({ seconds, seed, model, log }: ChaosOption
         seconds,
         seed,
         kills: [...kills.values()].reduce((sum, times) => sum + times, 0),
+        spared: numSpared,
         requests: seen.numRequests,
         acknowledged: seen.numAcknowledged,
         read_back: numRead,
@@ -123,6 +132,12 @@ export async function benchFleetChaos({ seconds, seed, model, log }: ChaosOption
     await nats.dispose();
     await postgres.stop();
   }
+}
+
+/** Whether another one of them answers, and can take requests. */
+async function hasOther(urls: readonly string[], index: number): Promise<boolean> {
+  const others = await Promise.all(urls.filter((_, i) => i !== index).map((url) => fetch(`${url}/health`).then(({ ok }) => ok, () => false))); // prettier-ignore
+  return others.includes(true);
 }
 
 /** Until every gateway sees every node, and every node its memory. */
