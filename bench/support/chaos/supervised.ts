@@ -16,14 +16,14 @@ export async function superviseRuvllm(
   folder: ServeFolder,
   { name, command, args, onErrorOutput }: { readonly name: string; readonly command: 'serve' | 'gateway'; readonly args: readonly string[]; readonly onErrorOutput: (text: string) => void }, // prettier-ignore
 ): Promise<Supervised> {
-  let isStopped = false;
+  const stopping = new AbortController();
   let numCrashes = 0;
   let numKills = 0;
   let current: { readonly pid: number; kill(): void; readonly gone: Promise<unknown> } | null = null;
   const launch = (): Promise<ServeProcess> =>
     folder.launch({ command, onErrorOutput, onSpawn: (child) => (current = { pid: child.pid!, kill: () => void child.kill('SIGKILL'), gone: new Promise((resolve) => child.once('exit', resolve)) }) }, ...args); // prettier-ignore
   const run = async (first: (error: Error | null) => void): Promise<void> => {
-    while (!isStopped) {
+    while (!stopping.signal.aborted) {
       const killsBefore = numKills;
       try {
         const server = await launch();
@@ -32,7 +32,7 @@ export async function superviseRuvllm(
       } catch (error) {
         first(error as Error);
       }
-      if (isStopped || numKills > killsBefore) continue;
+      if (stopping.signal.aborted || numKills > killsBefore) continue;
       numCrashes++;
       onErrorOutput('ENDED BY ITSELF\n');
     }
@@ -48,7 +48,7 @@ export async function superviseRuvllm(
     name,
     kill: end,
     async stop() {
-      isStopped = true;
+      stopping.abort();
       await end();
     },
     get numCrashes() {

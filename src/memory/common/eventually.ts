@@ -26,7 +26,8 @@ export function createEventually(schedule: Schedule, report: (message: string) =
     cancel = schedule(() => void retry(delayMs), delayMs);
   }
   async function retry(delayMs: number): Promise<void> {
-    for (let task = late[0]; task !== undefined && !isStopped; task = late[0]) {
+    for (let task = late[0]; task !== undefined; task = late[0]) {
+      if (isStopped) return;
       try {
         await task();
       } catch (error) {
