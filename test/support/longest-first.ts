@@ -9,6 +9,7 @@ const LONGEST = [
   'test/memory-commands.test.ts',
   'test/cli.test.ts',
   'test/shared-pages.test.ts',
+  'test/fleet-adapters.test.ts',
   'src/platform/node/memory/postgres-store.test.ts',
   'test/learning-served.test.ts',
   'test/learning-crash.test.ts',

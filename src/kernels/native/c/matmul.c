@@ -3,27 +3,6 @@
 #include "vector-math.h"
 #include <string.h>
 
-// acc[token * 16 + row] = rows . x of `rows` neighbouring rows and `tokens` tokens, which share each load. Every sum has its own
-// order of additions, whatever the numbers of rows and tokens.
-INLINE void dot_block(const float *w, const float *x, int cols, const int rows, const int tokens, float *acc) {
-  Lanes sums[4][4];
-  UNROLL for (int r = 0; r < rows; r++) UNROLL for (int t = 0; t < tokens; t++) sums[r][t] = (Lanes){0};
-  int i = 0;
-  for (; i + 16 <= cols; i += 16) {
-    Lanes weights[4];
-    UNROLL for (int r = 0; r < rows; r++) weights[r] = load_lanes(w + (size_t)r * cols + i);
-    UNROLL for (int t = 0; t < tokens; t++) {
-      const Lanes v = load_lanes(x + (size_t)t * cols + i);
-      UNROLL for (int r = 0; r < rows; r++) sums[r][t] += weights[r] * v;
-    }
-  }
-  UNROLL for (int r = 0; r < rows; r++) UNROLL for (int t = 0; t < tokens; t++) {
-    float tail = 0;
-    for (int k = i; k < cols; k++) tail += w[(size_t)r * cols + k] * x[(size_t)t * cols + k];
-    acc[t * GROUP_ROWS + r] = sum_lanes(sums[r][t]) + tail;
-  }
-}
-
 static const float *bias_at(const Context *c, const Record *op, int i) { return arg_u(op, i) ? (const float *)(c->base + arg_u(op, i)) : NULL; }
 
 static TileFn *tile_of(int layout) {
@@ -34,32 +13,6 @@ static TileFn *tile_of(int layout) {
     case LAYOUT_Q4K: return tile_q4k;
     case LAYOUT_Q6K: return tile_q6k;
     default: return has_half_scales(layout) ? tile_halves : tile_codebook;
-  }
-}
-
-// Few tokens at a time, so that they stay in the cache for all rows.
-enum { FLOAT_TOKENS = 16 };
-
-static void float_rows(const float *w, const float *x, int cols, int tokens, const int rows, float *acc) {
-  int t = 0;
-  for (; t + 4 <= tokens; t += 4) rows == 4 ? dot_block(w, x + (size_t)t * cols, cols, 4, 4, acc + t * GROUP_ROWS) : dot_block(w, x + (size_t)t * cols, cols, 1, 4, acc + t * GROUP_ROWS);
-  for (; t < tokens; t++) rows == 4 ? dot_block(w, x + (size_t)t * cols, cols, 4, 1, acc + t * GROUP_ROWS) : dot_block(w, x + (size_t)t * cols, cols, 1, 1, acc + t * GROUP_ROWS);
-}
-
-static void float_group(const Product *p, int g, int first_token, int tokens, float *acc, float *row) {
-  const size_t cols = (size_t)p->cols;
-  const uint8_t *w = p->weights + (size_t)g * group_bytes(p->layout, p->cols);
-  if (p->layout == LAYOUT_F32) {
-    for (int t = 0; t < tokens; t += FLOAT_TOKENS)
-      for (int r = 0; r < GROUP_ROWS; r += 4)
-        float_rows((const float *)w + (size_t)r * cols, (const float *)p->x + (size_t)(first_token + t) * cols, p->cols, tokens - t < FLOAT_TOKENS ? tokens - t : FLOAT_TOKENS, 4, acc + (size_t)t * GROUP_ROWS + r);
-    return;
-  }
-  for (int r = 0; r < GROUP_ROWS; r++) {
-    const uint16_t *narrow = (const uint16_t *)w + (size_t)r * cols;
-    if (p->layout == LAYOUT_F16) widen_f16(narrow, row, p->cols);
-    else for (size_t i = 0; i < cols; i++) ((uint32_t *)row)[i] = (uint32_t)narrow[i] << 16;
-    float_rows(row, (const float *)p->x + (size_t)first_token * cols, p->cols, tokens, 1, acc + r);
   }
 }
 
@@ -85,7 +38,7 @@ static void multiply(const Context *c, const Product *p, int first_group, int gr
   TileFn *const tile_fn = tile_of(p->layout);
   uint8_t *panel = c->scratch + 2 * sizeof(float) * MAX_CHUNK_GROUPS * PASS_TOKENS * GROUP_ROWS;
   if (p->layout <= LAYOUT_BF16) {
-    for (int g = 0; g < groups; g++) float_group(p, first_group + g, first_token, tokens, acc + (size_t)g * tokens * GROUP_ROWS, (float *)panel);
+    for (int g = 0; g < groups; g++) multiply_floats(p, first_group + g, first_token, tokens, acc + (size_t)g * tokens * GROUP_ROWS);
     return;
   }
   memset(acc, 0, sizeof(float) * (size_t)groups * (size_t)tokens * GROUP_ROWS);

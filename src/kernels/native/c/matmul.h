@@ -10,6 +10,9 @@ typedef struct {
   const float *bias;
 } Product;
 
+// acc[token][16] of the float weights of a row group.
+void multiply_floats(const Product *, int group, int first_token, int tokens, float *acc);
+
 // Of a chunk: the sums of its tokens and groups fit into a thread's scratch.
 enum { PASS_TOKENS = 512, MAX_CHUNK_GROUPS = 4 };
 
