@@ -15,6 +15,7 @@ const MAX_LOST_NODES = 3;
 /** Nodes switch to a committed release within this time. */
 const COMMIT_WAIT_MS = 2000;
 const COMMIT_POLL_MS = 20;
+const NODE_POLL_MS = 100;
 
 export interface ForwardOptions {
   readonly nodes: readonly GatewayNode[];
@@ -22,6 +23,8 @@ export interface ForwardOptions {
   readonly clock: Clock;
   /** Asks the nodes that are not up for their health; resolves when all have answered or failed. */
   askNodes(): Promise<void>;
+  /** How long a request waits while no node is up. */
+  readonly nodeWaitMs: number;
   /** Adapters that the fleet has published; null: none can be. */
   readonly releases: ReleaseView | null;
   /** Asks nodes that have not reported this release. */
@@ -66,7 +69,7 @@ export function createForwarder(options: ForwardOptions) {
     model === null || !lacksModel(node, model, clock.now());
 
   /** Chooses a node and counts the request at once: requests that arrive together would all choose the same one. */
-  async function choose(sent: Forwarded, tried: ReadonlySet<GatewayNode>): Promise<Chosen | null> {
+  async function choose(sent: Forwarded, tried: Set<GatewayNode>, endMs: number): Promise<Chosen | null> {
     const { request } = sent;
     const isPublished = sent.model !== null && releases?.isPublished(sent.model) === true;
     const find = (): Chosen | null => {
@@ -83,10 +86,26 @@ export function createForwarder(options: ForwardOptions) {
     };
     if (isPublished) await untilCommitted(tried, request.signal);
     const first = find();
-    if (first !== null || nodes.every(({ health }) => health === 'up')) return first;
+    // Nodes that announce themselves may still be unknown.
+    if (first !== null || (nodes.length > 0 && nodes.every(({ health }) => health === 'up'))) return first;
     // A node may have come back since it was last asked.
     await options.askNodes();
+    const second = find();
+    if (second !== null || !(await untilUp(endMs, request.signal))) return second;
+    // A node that was lost may be the one that is back.
+    tried.clear();
     return find();
+  }
+
+  /** A fleet without nodes is often one that starts, or starts again. Returns whether it waited for a node that came. */
+  async function untilUp(endMs: number, signal: AbortSignal): Promise<boolean> {
+    const isUp = (): boolean => nodes.some(({ health }) => health === 'up');
+    if (isUp()) return false;
+    while (!isUp() && clock.now() < endMs && !signal.aborted) {
+      await delay(clock, NODE_POLL_MS, signal);
+      await options.askNodes();
+    }
+    return isUp();
   }
 
   /** Right after a commit the gateway may know the release before any node has reported it. */
@@ -128,8 +147,9 @@ export function createForwarder(options: ForwardOptions) {
     let refused: { readonly node: GatewayNode; readonly attempt: Attempt } | null = null;
     let numLost = 0;
     let reason = 'no node is up';
+    const endMs = clock.now() + options.nodeWaitMs;
     for (;;) {
-      const chosen = await choose(sent, tried);
+      const chosen = await choose(sent, tried, endMs);
       if (chosen === null) break;
       const { node, leave } = chosen;
       tried.add(node);

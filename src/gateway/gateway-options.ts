@@ -14,6 +14,8 @@ export interface GatewayLimits {
   readonly burst: number;
   /** Milliseconds between two questions for the health of a node. Default 1000. */
   readonly healthIntervalMs: number;
+  /** Milliseconds that a request waits while no node is up. Default 5000. */
+  readonly nodeWaitMs: number;
 }
 
 /** Checks limits and fills in the defaults. */
@@ -25,5 +27,6 @@ export function resolveGatewayLimits(limits?: Partial<GatewayLimits>): GatewayLi
     requestsPerMinute: numberOption(12_000, 0.1, 10_000_000),
     burst: integerOption(400, 1, 1_000_000),
     healthIntervalMs: integerOption(1000, 10, 3_600_000),
+    nodeWaitMs: integerOption(5000, 0, 600_000),
   });
 }

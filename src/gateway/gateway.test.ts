@@ -60,6 +60,7 @@ async function start(nodes: Record<string, Answer>, options: Partial<GatewayOpti
     browsers: { hosts: ['gateway'], corsOrigins: [] },
     random: () => 0, // the order of the list
     ...options,
+    limits: { nodeWaitMs: 0, ...options.limits },
   });
   open.push(gateway);
   await gateway.ready();
@@ -264,6 +265,32 @@ test('[GW13] answers 503 without nodes, and asks them again before it does', asy
   expect(await textOf(response)).toContain('none of 1 nodes can answer');
   isUp = true;
   expect((await ask(gateway)).status).toBe(200);
+});
+
+test('[GW17] requests wait while no node is up, and a node that was lost may answer when it is back', async () => {
+  const clock = createManualClock();
+  let isUp = true;
+  const upstream = fakeNodes({ 'http://a': ok });
+  const send: Upstream['send'] = (url, request) => (isUp ? upstream.send(url, request) : Promise.reject(lost(false)));
+  const { gateway } = await start({ 'http://a': ok }, { clock, upstream: { ...upstream, send }, limits: { nodeWaitMs: 1000 } }); // prettier-ignore
+  const pass = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 100) {
+      clock.advance(100);
+      await settle();
+    }
+  };
+  isUp = false;
+  const waiting = ask(gateway);
+  await pass(500);
+  isUp = true;
+  await pass(300);
+  expect((await waiting).status).toBe(200);
+  isUp = false;
+  const hopeless = ask(gateway);
+  await pass(1300);
+  const response = await hopeless;
+  expect(response.status).toBe(503);
+  expect(await textOf(response)).toContain('none of 1 nodes can answer');
 });
 
 test('[GW13] a node that hangs is lost after two missed answers, and its requests without a byte go elsewhere', async () => {

@@ -136,6 +136,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     upstream,
     clock,
     releases,
+    nodeWaitMs: limits.nodeWaitMs,
     askNodes: probes.askNow,
     askBehind: probes.askBehind,
     doubt: probes.doubt,

@@ -12,6 +12,7 @@ export const GATEWAY_LIMIT_FLAGS: readonly Flag[] = defineFlags({
     'maximum number of concurrent requests per tenant, on all nodes together; default 128',
   '--requests-per-minute <x> requestsPerMinute': 'rate limit per tenant, on all nodes together; default 12000',
   '--health-interval <seconds> healthIntervalMs': 'how often each node is asked for its health; default 1',
+  '--node-wait <seconds> nodeWaitMs': 'how long a request waits while no node is up; default 5',
 });
 
 export const GATEWAY_FLAGS: readonly Flag[] = [
