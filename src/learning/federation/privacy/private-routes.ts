@@ -53,7 +53,8 @@ interface Weighted {
 function drawBuckets(all: readonly Weighted[], random: RandomIntegers): Set<number> {
   const drawn = new Set<number>();
   const total = all.reduce((sum, { weight }) => sum + weight, 0);
-  for (let i = 0; i < NUM_WORDS && total > 0; i++) {
+  if (total === 0) return drawn;
+  for (let i = 0; i < NUM_WORDS; i++) {
     let left = random.unit() * total;
     const one = all.find(({ weight }) => (left -= weight) < 0);
     if (one !== undefined) drawn.add(one.bucket);
