@@ -97,7 +97,7 @@ export interface FederationStatus {
 /** Shares what a tenant learned with trusted nodes, and learns from theirs. */
 export interface Federation extends PeerEvidence {
   status(tenant: string): Promise<FederationStatus>;
-  /** From now on bundles are noised, until the budget is spent; null: no longer. What was spent stays spent. */
+  /** From now on bundles are noised, until the budget is spent; null: no longer. Spent budget stays spent. */
   setPrivacy(tenant: string, budget: PrivacyBudget | null): Promise<PrivacyStatus | null>;
   addPeer(tenant: string, peer: TrustedPeer): Promise<TrustedPeer>;
   /** Deletes the bundles received from it; returns its id in `learnedFrom`. */

@@ -25,7 +25,7 @@ const budget = z.strictObject({
   epsilonPerPush: z.number().min(MIN_EPSILON).max(MAX_EPSILON),
 });
 
-/** What a tenant may spend and has spent. */
+/** The budget of a tenant and its spent part. */
 export const privacyLedger = z.strictObject({
   /** Null: bundles are not noised. */
   budget: budget.nullable(),

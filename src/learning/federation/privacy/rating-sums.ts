@@ -13,7 +13,7 @@ const MIN_WORD_CHARS = 3;
 /** Numbers of a candidate: good ratings, bad ratings, then for each bucket of words the good minus the bad ones. */
 export const CANDIDATE_WIDTH = 2 + ROUTER_BUCKETS;
 
-/** What a conversation adds, by position. */
+/** Numbers that a conversation adds, by position. */
 type Contribution = Map<number, number>;
 
 const bucketsOf = (turns: readonly string[]): number[] => [

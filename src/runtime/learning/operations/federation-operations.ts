@@ -53,7 +53,7 @@ const removePeer = defineLearning({
 const setPrivacy = defineLearning({
   name: 'federate.set-privacy',
   summary:
-    'Limits how much of a conversation the bundles of the tenant reveal: differential privacy with this epsilon over all pushes. `budget` null: bundles are not noised. What was spent stays spent.',
+    'Limits how much of a conversation the bundles of the tenant reveal: differential privacy with this epsilon over all pushes. `budget` null: bundles are not noised. Spent budget stays spent.',
   scope: 'admin',
   input: z.strictObject({
     budget: z
