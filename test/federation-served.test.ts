@@ -1,6 +1,6 @@
 // Two `ruvllm serve` that exchange bundles through the command line, as processes.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,11 @@ import { createServeFolder, type ServeFolder, type ServeProcess } from './suppor
 
 const bin = fileURLToPath(new URL('../bin/ruvllm.mjs', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-federation-'));
-const nodes: { serving: ServeFolder; server: ServeProcess; key: string }[] = [];
+const nodes: { readonly serving: ServeFolder; server: ServeProcess; key: string }[] = [];
+let config = '';
+
+const start = (serving: ServeFolder): Promise<ServeProcess> =>
+  serving.start(`small=${serving.model}`, `large=${serving.model}`, '--context', '128', '--route-config', config);
 
 /** `ruvllm federate … --url` of a node, as JSON. */
 function federate(node: number, ...args: string[]) {
@@ -38,12 +42,12 @@ async function rate(node: number, count: number, offset: number): Promise<void> 
 
 beforeAll(async () => {
   if (!isServerBuilt) return;
-  const config = join(folder, 'routes.json');
+  config = join(folder, 'routes.json');
   const candidates = ['small', 'large'].map((model) => ({ kind: 'local', id: model, model }));
   writeFileSync(config, JSON.stringify({ candidates, default: 'small' }));
   for (let i = 0; i < 2; i++) {
     const serving = createServeFolder({ contextLength: 128 });
-    const server = await serving.start(`small=${serving.model}`, `large=${serving.model}`, '--context', '128', '--route-config', config); // prettier-ignore
+    const server = await start(serving);
     nodes.push({ serving, server, key: '' });
     nodes[i]!.key = federate(i, 'status').json['key']!;
   }
@@ -94,6 +98,29 @@ describe.skipIf(!isServerBuilt)('ruvllm federate between two servers', () => {
     expect(federate(0, 'peers').json).toEqual({ peers: [] });
   }, 240_000);
 
+  test('[FD19] [FD20] noises bundles under a budget, which survives the end of the server', async () => {
+    const file = join(folder, 'noised.json');
+    const set = federate(0, 'privacy', '--epsilon', '1.2', '--per-push', '1', '--delta', '1e-5');
+    expect(set.json, set.stdout).toMatchObject({ privacy: { epsilon: 1.2, epsilonPerPush: 1, spent: 0 } });
+    const before = (federate(0, 'status').json['sent'] as { numBundles: number }).numBundles;
+    const asked = federate(0, 'push', file, '--texts');
+    expect([asked.status === 0, asked.stdout]).toEqual([false, expect.stringContaining('texts: not with a privacy budget')]); // prettier-ignore
+    const pushed = federate(0, 'push', file);
+    expect(pushed.json, pushed.stdout).toMatchObject({ numPatterns: 0, adapters: [], privacy: { numPushes: 1, numPlain: before } }); // prettier-ignore
+    const { contents } = JSON.parse(readFileSync(file, 'utf8')) as { contents: string };
+    expect(Object.keys(JSON.parse(contents) as object)).toEqual(['routes']);
+    const node = nodes[0]!;
+    node.serving.killAll();
+    node.server = await start(node.serving);
+    const { privacy } = federate(0, 'status').json as unknown as { privacy: { spent: number; left: number } };
+    expect(privacy.spent).toBeGreaterThan(0.99);
+    expect(privacy.left).toBeLessThan(0.21);
+    const refused = federate(0, 'push', join(folder, 'refused.json'));
+    expect([refused.status === 0, refused.stdout]).toEqual([false, expect.stringMatching(/1 bundles spent .*and one more makes 1\.\d+/)]); // prettier-ignore
+    expect(existsSync(join(folder, 'refused.json'))).toBe(false);
+    expect(federate(0, 'privacy', '--off').json).toEqual({ privacy: null });
+  }, 240_000);
+
   test('reports bad command lines with a usage error', () => {
     const bad: [string[], string][] = [
       [['peers', 'add', 'x'], '--name'],
@@ -101,6 +128,9 @@ describe.skipIf(!isServerBuilt)('ruvllm federate between two servers', () => {
       [['peers', 'fly'], 'has list, add, remove'],
       [['pull', join(folder, 'missing.json')], 'missing.json'],
       [['push'], 'requires <file|url>'],
+      [['privacy'], 'requires --epsilon or --off'],
+      [['privacy', '--off', '--epsilon', '1'], '--off has no budget'],
+      [['privacy', '--epsilon', '1000'], 'epsilon must be from 0.01 to 100'],
     ];
     for (const [args, says] of bad) {
       const { status, stdout } = federate(0, ...args);
@@ -112,7 +142,7 @@ describe.skipIf(!isServerBuilt)('ruvllm federate between two servers', () => {
     const { serving, server } = nodes[0]!;
     const { token } = serving.keys('create', 'user', '--scope', 'inference');
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
-    for (const path of ['status', 'push', 'pull', 'add-peer', 'remove-peer']) {
+    for (const path of ['status', 'set-privacy', 'push', 'pull', 'add-peer', 'remove-peer']) {
       const response = await fetch(`${server.url}/admin/federation/${path}`, { method: 'POST', headers, body: '{}' });
       expect(response.status, path).toBe(403);
     }

@@ -6,7 +6,7 @@ import { measureAdapters } from './federation-adapters.ts';
 import { createFederationNode, exchange, type FederationNode, type RatedText } from './support/federation-node.ts';
 
 /** Desks of a bank, each for some of the 77 intents of its customers. */
-const DESKS = ['cards', 'transfers', 'top-ups', 'accounts'] as const;
+export const DESKS = ['cards', 'transfers', 'top-ups', 'accounts'] as const;
 const NUM_NODES = 3;
 const NUM_JUDGED = 2;
 const NUM_RATINGS = 400;
@@ -16,13 +16,13 @@ const NUM_SPLITS = 2;
 const NOISE = 0.05;
 const NUM_RESAMPLES = 1000;
 
-function deskOf(intent: string): number {
+export function deskOf(intent: string): number {
   if (/top_up|top-up/i.test(intent)) return 2;
   if (/transfer|beneficiary|receiving_money|payment/i.test(intent)) return 1;
   return /card|pin|atm|cash/i.test(intent) ? 0 : 3;
 }
 
-interface Question {
+export interface Question {
   readonly text: string;
   readonly desk: number;
   readonly intent: string;
@@ -40,7 +40,7 @@ function shuffle<T>(items: readonly T[], random: Random): T[] {
 }
 
 /** A random desk answers, and its user says whether it was the right one. */
-function rateAll(questions: readonly Question[], random: Random): RatedText[] {
+export function rateAll(questions: readonly Question[], random: Random): RatedText[] {
   return questions.map(({ text, desk: right }) => {
     const desk = Math.floor(random.next() * DESKS.length);
     const isRight = (desk === right) !== random.next() < NOISE;
@@ -60,7 +60,7 @@ const LIES: Readonly<Record<string, (one: RatedText) => RatedText>> = {
 };
 
 /** Whether each held-out question goes to the right desk. */
-async function judge(node: FederationNode, heldOut: readonly Question[]): Promise<Uint8Array> {
+export async function judge(node: FederationNode, heldOut: readonly Question[]): Promise<Uint8Array> {
   const { router, reason } = await node.train();
   console.error(`  ${reason.slice(0, 400)}`);
   return Uint8Array.from(heldOut, ({ text, desk }) => {
@@ -79,14 +79,14 @@ async function federate(parts: readonly (readonly RatedText[])[], heldOut: reado
   return rows;
 }
 
-async function trainAlone(ratings: readonly RatedText[], heldOut: readonly Question[]): Promise<Uint8Array> {
+export async function trainAlone(ratings: readonly RatedText[], heldOut: readonly Question[]): Promise<Uint8Array> {
   const node = createFederationNode(DESKS);
   await node.rate(ratings);
   return judge(node, heldOut);
 }
 
 /** Each node has half of its questions from its own third of the intents. */
-function split(questions: readonly Question[], random: Random): { parts: Question[][]; heldOut: Question[] } {
+export function split(questions: readonly Question[], random: Random): { parts: Question[][]; heldOut: Question[] } {
   const all = shuffle(questions, random);
   const heldOut = all.splice(0, NUM_HELD_OUT);
   const intents = shuffle([...new Set(questions.map(({ intent }) => intent))], random);

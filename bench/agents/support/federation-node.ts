@@ -65,8 +65,8 @@ export function createFederationNode(desks: readonly string[]): FederationNode {
     signer: { publicKey: () => key, sign: (bytes) => signBytes(privateKey, bytes), isSignedBy },
     trust: { list: () => peers, add: (_, peer) => void peers.push(peer), remove: () => {} },
     own: {
-      async collect(tenant) {
-        const routes = await collectRoutes(trajectories, tenant, { limit: 1000, candidateOf: plan.candidateOf });
+      async collect(tenant, { isWhole = false } = {}) {
+        const routes = await collectRoutes(trajectories, tenant, { limit: isWhole ? Infinity : 1000, candidateOf: plan.candidateOf }); // prettier-ignore
         return { examples: routes.map(({ example }) => example), space: null, vectorMs: 0, candidates: desks };
       },
     },

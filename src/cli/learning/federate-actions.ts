@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Bundle } from '../../learning/federation/bundle.ts';
 import type { BundleContents } from '../../learning/federation/contents.ts';
-import type { FederationStatus, PullReport } from '../../learning/federation/federation.ts';
+import type { FederationStatus, PrivacyStatus, PullReport } from '../../learning/federation/federation.ts';
 import { writeWhole } from '../../platform/node/files/file-sink.ts';
 import { readJsonFile } from '../../platform/node/files/json-file.ts';
 import {
@@ -38,6 +38,13 @@ const SHARE_FLAGS = defineFlags({
   '--no-adapters adapters': 'share no trained adapters',
   '--expires-days <days> expiresDays': 'days until receivers stop using the bundle, 1 to 90; default 30',
 });
+const BUDGET_FLAGS = defineFlags({
+  '--epsilon <x> epsilon':
+    'bound over all bundles together; one conversation changes the probability of any bundles by at most a factor of e^epsilon',
+  '--delta <x> delta': 'probability with which the bound may fail; default 1e-6',
+  '--per-push <x> epsilonPerPush': 'bound of one bundle; default 1, or --epsilon if that is less',
+});
+const OFF_FLAG = defineFlags({ '--off': 'send bundles without noise again; spent budget stays spent' });
 const PUSH_FLAGS = [...SHARE_FLAGS, ...defineFlags(PEER_KEY_ROW)];
 
 const isUrl = (text: string): boolean => /^https?:\/\//.test(text);
@@ -116,6 +123,18 @@ function showPeers({ peers }: FederationStatus, { output }: CommandContext): voi
   output.table(['PEER', 'KEY', 'BUNDLE', 'RATINGS', 'PATTERNS', 'ADAPTERS', 'REFUSED', 'LAST REFUSAL'], rows);
 }
 
+const budgetLine = ({
+  epsilon,
+  delta,
+  epsilonPerPush,
+  spent,
+  left,
+  spentBasic,
+  numPushes,
+  numPlain,
+}: PrivacyStatus): string =>
+  `epsilon ${spent.toFixed(3)} of ${epsilon} spent by ${numPushes} bundles, ${left.toFixed(3)} left (delta ${delta}, up to ${epsilonPerPush} per bundle; added up without composition ${spentBasic.toFixed(3)})${numPlain === 0 ? '' : `; ${numPlain} bundles were sent without noise, which the budget does not cover`}`;
+
 /** Actions of `ruvllm federate`. */
 export const FEDERATE_ACTIONS: Actions = {
   peers: clientAction(LEARN_CLIENT, {
@@ -146,6 +165,20 @@ export const FEDERATE_ACTIONS: Actions = {
       for (const { model, reason } of removed.withdrawn) output.note(escapeLine(`${model}: learned from it, withdrawn; ${reason}`)); // prettier-ignore
     },
   }),
+  privacy: clientAction(LEARN_CLIENT, {
+    description: 'limit how much of a conversation bundles reveal (differential privacy), or end the limit with --off',
+    flags: [...BUDGET_FLAGS, ...OFF_FLAG],
+    canCreate: true,
+    async run(client, { output, values }) {
+      const budget = collectOptions(BUDGET_FLAGS, values);
+      const isOff = values['--off'] === true;
+      if (isOff && Object.keys(budget).length > 0) throw usageError('--off has no budget', '--off');
+      if (!isOff && values['--epsilon'] === undefined) throw usageError('federate privacy requires --epsilon or --off', '--epsilon'); // prettier-ignore
+      const { privacy } = await client.call<{ privacy: PrivacyStatus | null }>('federate.set-privacy', { budget: isOff ? null : budget }); // prettier-ignore
+      output.document({ privacy });
+      output.lines(privacy === null ? 'bundles are not noised' : budgetLine(privacy));
+    },
+  }),
   push: clientAction(LEARN_CLIENT, {
     args: '<file|url>',
     description:
@@ -153,7 +186,7 @@ export const FEDERATE_ACTIONS: Actions = {
     flags: PUSH_FLAGS,
     async run(client, context, [destination]) {
       const { output, values } = context;
-      const { bundle, notShared } = await client.call<{ bundle: Bundle; notShared: readonly { model: string; reason: string }[] }>('federate.push', collectOptions(SHARE_FLAGS, values)); // prettier-ignore
+      const { bundle, notShared, privacy } = await client.call<{ bundle: Bundle; notShared: readonly { model: string; reason: string }[]; privacy: PrivacyStatus | null }>('federate.push', collectOptions(SHARE_FLAGS, values)); // prettier-ignore
       const { key, sequence, expiresMs, contents } = bundle;
       const { routes, patterns, adapters = [] } = JSON.parse(contents) as BundleContents;
       const counts = {
@@ -161,7 +194,9 @@ export const FEDERATE_ACTIONS: Actions = {
         numPatterns: patterns?.patterns.length ?? 0,
         adapters: adapters.map(({ model }) => model),
       };
-      const summary = { key, sequence, expiresMs, ...counts, notShared, destination };
+      const summary = { key, sequence, expiresMs, ...counts, notShared, privacy, destination };
+      if (privacy !== null)
+        output.note(`ratings are noised, patterns and adapters are left out; ${budgetLine(privacy)}`);
       for (const { model, reason } of notShared)
         output.note(escapeLine(`the adapter of ${model} is not shared: ${reason}`));
       if (isUrl(destination!)) {
@@ -215,10 +250,11 @@ export const FEDERATE_ACTIONS: Actions = {
     canCreate: true,
     show(status, context) {
       const { output } = context;
-      const { sent } = status;
+      const { sent, privacy } = status;
       output.details([
         ['public key', status.key],
         ['sent', sent.numBundles === 0 ? 'nothing' : `${sent.numBundles} bundles, the last with ${contentsLine(sent)} on ${dateOf(sent.pushedMs)}`], // prettier-ignore
+        ['privacy', privacy === null ? 'bundles are not noised' : budgetLine(privacy)],
       ]);
       showPeers(status, context);
     },

@@ -12,10 +12,14 @@ import { createPeerPatterns, type PeerEvidenceOf } from './peer-patterns.ts';
 import { peerId } from './peer-id.ts';
 import { otherBase, type Receiver, refuseParts } from './refuse-parts.ts';
 import { createPeerRecords, type PeerRecord } from './peer-records.ts';
+import { charge, privacyStatus, resolveBudget, rhoPerPush } from './privacy/ledger.ts';
+import { refuseUnnoised, rhoOf, toPrivateEvidence, varianceFor } from './privacy/private-routes.ts';
+import { createRandomIntegers, fillFromCrypto } from './privacy/random-integers.ts';
 import { fromRouteEvidence, type ShareOptions, toRouteEvidence } from './route-evidence.ts';
 import type { Federation, FederationContext, PeerStatus, PushOptions, TrustedPeer } from './types.ts';
 
 export type * from './types.ts';
+export type { PrivacyBudget, PrivacyStatus } from './privacy/ledger.ts';
 
 const DAY_MS = 86_400_000;
 /** Accepted bundles of a peer per day: each starts a training. */
@@ -33,7 +37,7 @@ function noHash(): never {
 }
 
 export function createFederation(context: FederationContext): Federation {
-  const { store, services, signer, trust, own, hashModel = noHash } = context;
+  const { store, services, signer, trust, own, hashModel = noHash, fillRandom = fillFromCrypto } = context;
   const records = createPeerRecords(store, services);
   const blobs = createFloatBlobs(store, services, 'federation');
 
@@ -136,6 +140,22 @@ export function createFederation(context: FederationContext): Federation {
     });
   }
 
+  /** Charged before the noise is drawn: a crash loses a part of the budget and never spends more. */
+  async function collectNoised(tenant: string, share: PushOptions) {
+    refuseUnnoised(share);
+    const { examples, candidates } = await own.collect(tenant, { isWhole: true });
+    const ledger = await records.ledger(tenant);
+    const variance = varianceFor(rhoPerPush(ledger));
+    await records.changeLedger(tenant, (one) => charge(one, rhoOf(variance)));
+    const routes = await toPrivateEvidence(examples, candidates, variance, createRandomIntegers(fillRandom));
+    return fitContents({ routes });
+  }
+
+  async function privacyOf(tenant: string) {
+    const { numBundles, numNoised } = await records.sender(tenant);
+    return privacyStatus(await records.ledger(tenant), numBundles - numNoised);
+  }
+
   async function isUsed(tenant: string, blob: string): Promise<boolean> {
     for (const { key } of trust.list(tenant)) if ((await records.peer(tenant, key)).blob === blob) return true;
     return false;
@@ -156,7 +176,12 @@ export function createFederation(context: FederationContext): Federation {
         const { acceptedMs: _accepted, blob: _blob, stream: _stream, ...figures } = record;
         peers.push({ ...peer, ...figures, numToday: todayOf(record).length, isExpired: record.sequence > 0 && isStale(record) }); // prettier-ignore
       }
-      return { key: signer.publicKey(), peers, sent };
+      return { key: signer.publicKey(), peers, sent, privacy: await privacyOf(tenant) };
+    },
+    async setPrivacy(tenant, limits) {
+      const budget = limits === null ? null : resolveBudget(limits);
+      await records.changeLedger(tenant, (one) => ({ ...one, budget }));
+      return privacyOf(tenant);
     },
     async addPeer(tenant, peer) {
       const { key, name } = peer;
@@ -184,7 +209,8 @@ export function createFederation(context: FederationContext): Federation {
     async push(tenant, { lifetimeMs = DEFAULT_LIFETIME_MS, ...share } = {}) {
       if (!(lifetimeMs > 0 && lifetimeMs <= MAX_LIFETIME_MS))
         throw new RuvLLMError('invalid_option', `a bundle lives for up to ${MAX_LIFETIME_MS} ms, got ${lifetimeMs}`, { data: { option: 'lifetimeMs' } }); // prettier-ignore
-      const { contents, text } = await collect(tenant, share);
+      const isNoised = (await records.ledger(tenant)).budget !== null;
+      const { contents, text } = await (isNoised ? collectNoised : collect)(tenant, share);
       const createdMs = Math.floor(services.now());
       const { sequence } = await records.changeSender(tenant, (one) => ({
         ...one,
@@ -192,6 +218,7 @@ export function createFederation(context: FederationContext): Federation {
         sequence: Math.max(one.sequence + 1, createdMs),
         pushedMs: createdMs,
         numBundles: one.numBundles + 1,
+        numNoised: one.numNoised + +isNoised,
         ...countsOf(contents),
       }));
       const key = signer.publicKey();

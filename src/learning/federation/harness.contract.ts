@@ -10,6 +10,7 @@ import { getRouterText, ROUTER_LINE } from '../router-training/router-line.ts';
 import { trainRouter } from '../router-training/train-router.ts';
 import { loadRouter } from '../router/index.ts';
 import { sumsAndLetters } from '../router/test-examples.contract.ts';
+import type { FillRandom } from './privacy/random-integers.ts';
 import type { BundleSigner } from './bundle.ts';
 import { createFederation, type Federation, type PeerTrust, type TrustedPeer } from './federation.ts';
 
@@ -43,7 +44,7 @@ const TOPICS = Array.from({ length: 130 }, () =>
   Array.from({ length: 7 }, () => String.fromCharCode(97 + Math.floor(letters.next() * 26))).join(''),
 );
 
-export function createTestNode() {
+export function createTestNode(fillRandom?: FillRandom) {
   const signer = createTestSigner();
   let federation!: Federation;
   const harness = createTrainerHarness(
@@ -55,9 +56,9 @@ export function createTestNode() {
     ({ store, services, trajectories }) => {
       const candidates = TRAINED_PLAN.candidates.map(({ id }) => id);
       const own = {
-        async collect(tenant: string) {
+        async collect(tenant: string, { isWhole = false } = {}) {
           const routes = await collectRoutes(trajectories, tenant, {
-            limit: 1000,
+            limit: isWhole ? Infinity : 1000,
             candidateOf: TRAINED_PLAN.candidateOf,
           });
           return { examples: routes.map(({ example }) => example), space: null, vectorMs: 0, candidates };
@@ -65,7 +66,7 @@ export function createTestNode() {
       };
       // The content of a file is its name.
       const hashModel = (path: string): string => toHex(services.sha256(new TextEncoder().encode(path)));
-      federation = createFederation({ store, services, signer, trust: createTestTrust(), own, hashModel });
+      federation = createFederation({ store, services, signer, trust: createTestTrust(), own, hashModel, ...(fillRandom === undefined ? {} : { fillRandom }) }); // prettier-ignore
       return federation;
     },
   );

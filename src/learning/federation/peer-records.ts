@@ -4,6 +4,7 @@ import { retryConflict } from '../../memory/common/retry-conflict.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import { count, name, parseStored, text, timeMs } from '../../memory/schemas/primitives.ts';
 import type { JsonValue, MemoryStore } from '../../memory/types.ts';
+import { NEW_LEDGER, privacyLedger, type PrivacyLedger } from './privacy/ledger.ts';
 
 const peerRecord = z.strictObject({
   key: name,
@@ -29,6 +30,8 @@ const senderRecord = z.strictObject({
   sequence: count,
   pushedMs: timeMs,
   numBundles: count,
+  /** Of them with noise. */
+  numNoised: count.default(0),
   numExamples: count,
   numPatterns: count.default(0),
   adapters: z.array(name).default([]),
@@ -36,10 +39,11 @@ const senderRecord = z.strictObject({
 export type SenderRecord = z.infer<typeof senderRecord>;
 
 const NEW_PEER: Omit<PeerRecord, 'key'> = { stream: null, sequence: 0, acceptedMs: [], expiresMs: 0, blob: null, numExamples: 0, numPatterns: 0, adapters: [], numRefused: 0, lastRefusal: null }; // prettier-ignore
-const NEW_SENDER: SenderRecord = { sequence: 0, pushedMs: 0, numBundles: 0, numExamples: 0, numPatterns: 0, adapters: [] }; // prettier-ignore
+const NEW_SENDER: SenderRecord = { sequence: 0, pushedMs: 0, numBundles: 0, numNoised: 0, numExamples: 0, numPatterns: 0, adapters: [] }; // prettier-ignore
 
 const PEER_NAME = 'federation-peer';
 const SENDER_NAME = 'federation-sender';
+const LEDGER_NAME = 'federation-privacy';
 
 /** Records of what a tenant received and sent; sealed and erased with the tenant. */
 export interface PeerRecords {
@@ -48,6 +52,9 @@ export interface PeerRecords {
   changePeer(tenant: string, key: string, change: (one: PeerRecord) => PeerRecord): Promise<PeerRecord>;
   sender(tenant: string): Promise<SenderRecord>;
   changeSender(tenant: string, change: (one: SenderRecord) => SenderRecord): Promise<SenderRecord>;
+  ledger(tenant: string): Promise<PrivacyLedger>;
+  /** Atomic: two pushes at the same time spend twice. */
+  changeLedger(tenant: string, change: (one: PrivacyLedger) => PrivacyLedger): Promise<PrivacyLedger>;
 }
 
 export function createPeerRecords(store: MemoryStore, services: MemoryServices): PeerRecords {
@@ -104,5 +111,7 @@ export function createPeerRecords(store: MemoryStore, services: MemoryServices):
       (await read<SenderRecord>(tenant, nameId(services.sha256, tenant, SENDER_NAME, ''), senderRecord, NEW_SENDER))
         .value,
     changeSender: (tenant, alter) => change<SenderRecord>(tenant, [SENDER_NAME, ''], senderRecord, NEW_SENDER, alter),
+    ledger: async (tenant) => (await read<PrivacyLedger>(tenant, nameId(services.sha256, tenant, LEDGER_NAME, ''), privacyLedger, NEW_LEDGER)).value, // prettier-ignore
+    changeLedger: (tenant, alter) => change<PrivacyLedger>(tenant, [LEDGER_NAME, ''], privacyLedger, NEW_LEDGER, alter),
   };
 }

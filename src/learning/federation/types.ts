@@ -8,6 +8,8 @@ import type { Bundle, BundleSigner } from './bundle.ts';
 import type { PeerRecord, SenderRecord } from './peer-records.ts';
 import type { PatternQuestion, SharedPattern } from './peer-patterns.ts';
 import type { Receiver, RefusedPart } from './refuse-parts.ts';
+import type { PrivacyBudget, PrivacyStatus } from './privacy/ledger.ts';
+import type { FillRandom } from './privacy/random-integers.ts';
 import type { ShareOptions } from './route-evidence.ts';
 
 /** A node whose bundles a tenant accepts. */
@@ -26,7 +28,14 @@ export interface PeerTrust {
 
 /** The rated requests that this node shares. */
 export interface OwnRoutes {
-  collect(tenant: string): Promise<VectoredRoutes & { readonly candidates: readonly string[] }>;
+  /**
+   * `isWhole`: all rated requests without vectors, and candidates that do not depend on them: a limit would let one request decide
+   * about others. Default: the newest.
+   */
+  collect(
+    tenant: string,
+    options?: { readonly isWhole?: boolean },
+  ): Promise<VectoredRoutes & { readonly candidates: readonly string[] }>;
 }
 
 /** A trained adapter of this node and the file of its model. */
@@ -53,7 +62,7 @@ export interface PackedAdapters {
 export interface PushOptions extends ShareOptions {
   /** Time until the bundle expires. Default 30 days, at most 90. */
   readonly lifetimeMs?: number;
-  /** Whether patterns are shared. Default true. */
+  /** Whether patterns are shared. Default true; with a privacy budget they cannot be. */
   readonly patterns?: boolean;
   /** From `packAdapters`. Default none. */
   readonly adapters?: readonly AdapterEvidence[];
@@ -81,11 +90,15 @@ export interface FederationStatus {
   readonly key: string;
   readonly peers: readonly PeerStatus[];
   readonly sent: Omit<SenderRecord, 'sequence'>;
+  /** Null: bundles are not noised. */
+  readonly privacy: PrivacyStatus | null;
 }
 
 /** Shares what a tenant learned with trusted nodes, and learns from theirs. */
 export interface Federation extends PeerEvidence {
   status(tenant: string): Promise<FederationStatus>;
+  /** From now on bundles are noised, until the budget is spent; null: no longer. Spent budget stays spent. */
+  setPrivacy(tenant: string, budget: PrivacyBudget | null): Promise<PrivacyStatus | null>;
   addPeer(tenant: string, peer: TrustedPeer): Promise<TrustedPeer>;
   /** Deletes the bundles received from it; returns its id in `learnedFrom`. */
   removePeer(tenant: string, keyOrName: string): Promise<TrustedPeer & { readonly id: string }>;
@@ -111,4 +124,6 @@ export interface FederationContext {
   readonly own: OwnRoutes;
   /** SHA-256 of a model file. Default: adapters are neither shared nor merged. */
   hashModel?(path: string): string;
+  /** Of the noise. Default: cryptographic. */
+  readonly fillRandom?: FillRandom;
 }

@@ -16,6 +16,16 @@ const OTHER_REQUEST = '0199a0b4-7c00-7000-8000-0000000000a2';
 const city = (value: string, polarity: Statement['polarity'] = 'is'): Statement => ({ subject: 'user', attribute: 'city', value, polarity }); // prettier-ignore
 const said = (text: string, more: Partial<NewEpisode> = {}): NewEpisode => ({ speaker: 'user', text, ...more });
 
+/** Each numbered line with the heading that it stands under. */
+function voicesOf(text: string): (readonly [heading: string, line: string])[] {
+  let heading = '';
+  return text.split('\n').flatMap((line) => {
+    const [, quoted] = /^\[\d+\] (".*")$/.exec(line) ?? [];
+    if (quoted === undefined) heading = line;
+    return quoted === undefined ? [] : [[heading, quoted] as const];
+  });
+}
+
 async function setUp() {
   const harness = await createTestMemory();
   const { agents } = harness.memory;
@@ -32,8 +42,8 @@ describe('episodes', () => {
     const { id } = await say(said('My dog is called Biscuit.'));
     await say({ speaker: 'tool', speakerName: 'weather', text: 'The dog days are hot.' });
     const { text, sources } = await recall('What is my dog called?');
-    expect(text).toContain('user 2026-01-01: "My dog is called Biscuit."');
-    expect(text).toContain('tool "weather" 2026-01-01: "The dog days are hot."');
+    expect(voicesOf(text)).toContainEqual(['user 2026-01-01:', '"My dog is called Biscuit."']);
+    expect(voicesOf(text)).toContainEqual(['tool "weather" 2026-01-01:', '"The dog days are hot."']);
     expect(sources.find((source) => source.id === id)).toMatchObject({ tier: 'episodic', speaker: 'user', kind: 'agent-step' }); // prettier-ignore
   });
 
@@ -103,7 +113,7 @@ describe('facts', () => {
     const { facts } = await agents.facts.list('acme', { userId: 'alice', limit: 9 });
     expect(facts.map(({ value }) => value)).toEqual(['Rome']);
     const { text, sources } = await recall('user city', ALICE);
-    expect(text).toContain('fact, user 2026-01-01: "user: city is Rome"');
+    expect(voicesOf(text)).toContainEqual(['facts, user 2026-01-01:', '"user: city is Rome"']);
     expect(text).not.toContain('city is Paris');
     expect(sources[0]).toMatchObject({ tier: 'semantic', kind: 'fact', id: first.fact.id });
     expect(await agents.why('acme', first.fact.id)).toMatchObject({
@@ -166,11 +176,12 @@ describe('facts', () => {
       await agents.facts.assert(ALICE, city('Moscow'), poison);
     }
     const { text } = await recall('user city');
-    expect(text).toContain('fact, user 2026-01-01: "user: city is Paris"');
-    expect(text).toContain('fact, tool "web" 2026-01-01: "user: city is Moscow"');
-    for (const line of text.split('\n').filter((one) => one.includes('Moscow'))) {
-      expect(line).toMatch(/^\[\d+\] (fact, )?(tool|document|assistant)/);
-    }
+    const voices = voicesOf(text);
+    expect(voices).toContainEqual(['facts, user 2026-01-01:', '"user: city is Paris"']);
+    expect(voices).toContainEqual(['facts, tool "web" 2026-01-01:', '"user: city is Moscow"']);
+    const ofMoscow = voices.filter(([, line]) => line.includes('Moscow'));
+    expect(ofMoscow).toHaveLength(6);
+    for (const [heading] of ofMoscow) expect(heading).toMatch(/^(facts, )?(tool|document|assistant)/);
   });
 
   test('[AG10] several likes stand side by side; a denial replaces only what it denies', async () => {
@@ -242,8 +253,14 @@ describe('facts', () => {
     const [intro, ...lines] = text.trimEnd().split('\n');
     expect(intro).toContain('quotes are data');
     expect(text).not.toContain('\u2028');
-    // Every line is a number, a voice and JSON strings: nothing is outside quotes.
-    for (const line of lines) expect(line).toMatch(/^\[\d+\] (fact, )?(user|tool "(?:[^"\\]|\\.)*") \d{4}-\d\d-\d\d: "(?:[^"\\]|\\.)*"$/); // prettier-ignore
+    // Every line is a heading with a voice, or a number and a JSON string: no text is outside quotes.
+    const heading = /^(facts, )?(user|tool "(?:[^"\\]|\\.)*")( \d{4}-\d\d-\d\d)?:$/;
+    for (const line of lines) if (!heading.test(line)) expect(line).toMatch(/^\[\d+\] "(?:[^"\\]|\\.)*"$/);
+    expect(lines.filter((line) => heading.test(line))).toHaveLength(3);
+    const { text: short } = await recall('user city', ALICE, { tokenBudget: 150 });
+    expect(short.split('\n')[0]).toContain('quotes are data');
+    expect(short).not.toContain('2026-01-01:\n');
+    for (const line of short.trimEnd().split('\n').slice(1)) expect(line).toMatch(/^(?:(facts, )?(user|tool "(?:[^"\\]|\\.)*"):|\[\d+\] "(?:[^"\\]|\\.)*")$/); // prettier-ignore
     expect(JSON.parse(quote(attack))).toBe(attack.replace('\u2028', ' '));
   });
 
@@ -277,6 +294,22 @@ describe('facts', () => {
         expect(times).toEqual(times.toSorted((a, b) => b - a));
       }
     }
+  });
+
+  test('[AG16] small budgets hold more quotes: one heading for those of a speaker, and the whole text is counted', async () => {
+    const { say, recall, services } = await setUp();
+    for (let i = 0; i < 8; i++) {
+      services.timeMs += 86_400_000;
+      await say(said(`I like dogs of the kind number ${i}, and no others here.`));
+    }
+    const tokenBudget = 96;
+    const { text, numTokens, sources } = await recall('I like dogs', ALICE, { tokenBudget });
+    expect(text.match(/^user:$/gm)).toHaveLength(1);
+    // As many as a plain list has in the budget less the intro and the heading.
+    const costOf = Math.ceil('[1] I like dogs of the kind number 0, and no others here.\n'.length / 4);
+    expect(sources).toHaveLength(Math.floor((tokenBudget - 10) / costOf));
+    expect(numTokens).toBeLessThanOrEqual(tokenBudget);
+    expect(text).toContain('number 7');
   });
 });
 

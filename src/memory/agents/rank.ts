@@ -28,8 +28,8 @@ const WEIGHTS = {
   assistant: 0.1,
   /** Taken from questions, which state nothing. */
   question: 0.2,
-  /** Taken from a passage with a newer one on the same subject, so that the newest truth comes first. */
-  outdated: 0.2,
+  /** Taken from the score that a passage gives to newer ones on its subject; shown are the newest first. */
+  newer: 0.2,
   /** Added if question and passage are about the same person: the user, or somebody with the same name. */
   person: 0.2,
   /** Part of a fact's score that its strength decides. */
@@ -79,8 +79,8 @@ function isReplacedBy(one: Candidate, other: Candidate): boolean {
 }
 
 /**
- * Puts newer passages on the subject of a candidate before it, whatever words they use, and takes score from the ones that
- * have a newer one. `newer`: the records near each of the first candidates that were said later.
+ * Gives newer passages on the subject of a candidate almost its score, whatever words they use, so that an old value is not recalled
+ * without the new one. `newer`: the records near each of the first candidates that were said later.
  */
 export function preferNewest(
   candidates: readonly Candidate[],
@@ -92,15 +92,11 @@ export function preferNewest(
     const seed = candidates[i]!;
     for (const { record } of records) {
       const found = all.get(record.id) ?? toCandidate(record, 0, nowMs);
-      if (found.score < seed.score && isReplacedBy(seed, found)) all.set(found.id, { ...found, score: seed.score });
+      const score = seed.score - WEIGHTS.newer;
+      if (found.score < score && isReplacedBy(seed, found)) all.set(found.id, { ...found, score });
     }
   }
-  const list = dropRepeated(inOrder([...all.values()]));
-  return inOrder(
-    list.map((one) =>
-      list.some((other) => isReplacedBy(one, other)) ? { ...one, score: one.score - WEIGHTS.outdated } : one,
-    ),
-  );
+  return dropRepeated(inOrder([...all.values()]));
 }
 
 /** Of passages with the same words of one speaker, only the newest: people repeat themselves. */

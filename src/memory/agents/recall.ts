@@ -7,7 +7,7 @@ import { recordText } from '../search/record-text.ts';
 import { BANK_SOURCE, type FieldCondition, type MemoryRecord, type MemoryStore, type NearRecord } from '../types.ts';
 import { scopeConditions } from './episodes.ts';
 import { type Candidate, preferNewest, scoreCandidates } from './rank.ts';
-import { factLine, INTRO, noteLine, passageLine, patternLine } from './render.ts';
+import { factLine, formFor, noteLine, passageLine, patternLine, type RecallForm, type RecallLine } from './render.ts';
 import type { AgentScope, Speaker } from './types.ts';
 import type { WorkingMemory } from './working.ts';
 
@@ -90,12 +90,11 @@ const MIN_PATTERN_SIMILARITY = 0.5;
 const SHARES: Readonly<Record<Tier, number>> = { working: 0.3, semantic: 0.5, procedural: 0.15, episodic: 1 };
 const PATTERNS: FieldCondition = { field: 'source', is: '=', value: BANK_SOURCE };
 
-interface Item {
+interface Item extends RecallLine {
   /** Null: a note, which is no source. */
   readonly id: string | null;
   readonly kind: MemoryRecord['kind'];
   readonly tier: Tier;
-  readonly line: string;
   readonly speaker: Speaker | null;
   readonly saidMs: number | null;
 }
@@ -155,7 +154,15 @@ export function createRecall(context: RecallContext): RecallTiers {
         const { metadata } = record.body as { readonly metadata?: { readonly support?: number } };
         const quality = record.fields['quality'] as number | null;
         const line = patternLine(recordText(record), quality, metadata?.support ?? null);
-        return { id: record.id, kind: record.kind, tier: 'procedural', line, speaker: null, saidMs: null };
+        return {
+          id: record.id,
+          kind: record.kind,
+          tier: 'procedural',
+          heading: null,
+          line,
+          speaker: null,
+          saidMs: null,
+        };
       });
   }
 
@@ -170,8 +177,8 @@ export function createRecall(context: RecallContext): RecallTiers {
     ]);
     const items: Item[] = [
       // The newest first: they must not lose their place to older ones.
-      ...notes.toReversed().map((note): Item => ({ id: null, kind: 'state', tier: 'working', line: noteLine(note), speaker: null, saidMs: note.notedMs })), // prettier-ignore
-      ...ranked.map(toItem),
+      ...notes.toReversed().map((note): Item => ({ id: null, kind: 'state', tier: 'working', heading: null, line: noteLine(note), speaker: null, saidMs: note.notedMs })), // prettier-ignore
+      ...ranked.map((one) => toItem(one, formFor(tokenBudget))),
       ...known,
     ];
     return pack(items, { ...query, tokenBudget });
@@ -181,55 +188,56 @@ export function createRecall(context: RecallContext): RecallTiers {
 function toPatternItem({ id, text, rating, support, peers }: RecalledPattern): Item[] {
   if (text === null) return [];
   const line = patternLine(text, rating, support, peers);
-  return [{ id, kind: 'pattern', tier: 'procedural', line, speaker: null, saidMs: null }];
+  return [{ id, kind: 'pattern', tier: 'procedural', heading: null, line, speaker: null, saidMs: null }];
 }
 
-function toItem({ fact, passage, saidMs }: Candidate): Item {
-  if (fact !== null) return { id: fact.id, kind: 'fact', tier: 'semantic', line: factLine(fact), speaker: fact.speaker, saidMs }; // prettier-ignore
+function toItem({ fact, passage, saidMs }: Candidate, form: RecallForm): Item {
+  if (fact !== null) return { id: fact.id, kind: 'fact', tier: 'semantic', ...factLine(fact, form), speaker: fact.speaker, saidMs }; // prettier-ignore
   const { id, speaker } = passage!;
-  return { id, kind: 'agent-step', tier: 'episodic', line: passageLine(passage!), speaker, saidMs };
+  return { id, kind: 'agent-step', tier: 'episodic', ...passageLine(passage!, form), speaker, saidMs };
 }
 
-/** Takes the best of each tier within its share, then the best episodes; shows the newest first. */
+/** The newest of each tier first; those that follow each other under one heading have it once. */
+function render(shown: readonly Item[], { intro }: RecallForm, firstNumber: number): string {
+  let number = firstNumber;
+  let above: string | null = null;
+  const lines = shown.map(({ id, heading, line }) => {
+    const own = heading === null || heading === above ? '' : `${heading}\n`;
+    above = heading;
+    return `${own}${id === null ? '' : `[${number++}] `}${line}\n`;
+  });
+  return lines.length === 0 ? '' : `${intro}${lines.join('')}`;
+}
+
+const inOrder = (items: readonly Item[]): Item[] =>
+  TIERS.flatMap((tier) => items.filter((item) => item.tier === tier).sort((a, b) => (b.saidMs ?? 0) - (a.saidMs ?? 0)));
+
+/** Takes the best of each tier within its share, then the best episodes. */
 function pack(items: readonly Item[], query: AgentQuery): AgentContext {
   const { tokenBudget, countTokens = estimateTokens, firstNumber = 1 } = query;
-  const numIntro = countTokens(INTRO);
-  // A number may take a token more than the first one.
-  const costOf = ({ line }: Item): number => countTokens(`[${firstNumber + 99}] ${line}\n`);
-  const taken: Item[] = [];
-  let numLeft = tokenBudget - numIntro;
+  const form = formFor(tokenBudget);
+  let shown: Item[] = [];
+  let numUsed = 0;
   let numLeftOut = 0;
   for (const tier of TIERS.toSorted((a, b) => SHARES[a] - SHARES[b])) {
-    let share = Math.min(numLeft, Math.floor(tokenBudget * SHARES[tier]));
+    const limit = Math.min(tokenBudget, (shown.length === 0 ? countTokens(form.intro) : numUsed) + Math.floor(tokenBudget * SHARES[tier])); // prettier-ignore
     for (const item of items) {
       if (item.tier !== tier) continue;
-      const cost = costOf(item);
-      if (cost > share) {
+      // The whole text is counted, because tokens of lines do not add up to it; not for items that cannot fit.
+      const cannotFit = numUsed + countTokens(item.line) - 1 > limit;
+      const together = cannotFit ? [] : inOrder([...shown, item]);
+      const numTokens = cannotFit ? Infinity : countTokens(render(together, form, firstNumber));
+      if (numTokens > limit) {
         numLeftOut++;
         continue;
       }
-      taken.push(item);
-      share -= cost;
-      numLeft -= cost;
+      [shown, numUsed] = [together, numTokens];
     }
   }
-  const shown = TIERS.flatMap((tier) =>
-    taken.filter((item) => item.tier === tier).sort((a, b) => (b.saidMs ?? 0) - (a.saidMs ?? 0)),
-  );
-  const render = (): string => {
-    let number = firstNumber;
-    const lines = shown.map(({ id, line }) => (id === null ? `${line}\n` : `[${number++}] ${line}\n`));
-    return lines.length === 0 ? '' : `${INTRO}${lines.join('')}`;
-  };
-  // The tokens of lines do not always add up to those of the text.
-  while (shown.length > 0 && countTokens(render()) > tokenBudget) {
-    shown.pop();
-    numLeftOut++;
-  }
-  const text = render();
+  const text = render(shown, form, firstNumber);
   return {
     text,
-    numTokens: text === '' ? 0 : countTokens(text),
+    numTokens: numUsed,
     numLeftOut,
     sources: shown.filter(isSource).map(({ id, kind, tier, speaker, saidMs, line }, i) => ({
       number: firstNumber + i,

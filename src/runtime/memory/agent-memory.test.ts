@@ -44,8 +44,8 @@ describe('sessions that remember', () => {
     clockMs += 86_400_000;
     const { memory: recall } = await first.model.generate(ask('What is my city, where do I live?'), { ...remember, session: 's2' }); // prettier-ignore
     const prompt = first.requests[2]!.prompt;
-    expect(prompt).toContain('fact, user 2026-01-01: "user: city is Lisbon"');
-    expect(prompt).toContain('user 2026-01-01: "I live in Lisbon. Hello!"');
+    expect(prompt).toContain('facts, user 2026-01-01:\n[1] "user: city is Lisbon"');
+    expect(prompt).toContain('user 2026-01-01:\n[2] "I live in Lisbon. Hello!"');
     expect(prompt.indexOf('From memory')).toBeGreaterThan(prompt.indexOf('<|im_start|>user'));
     expect(recall).toMatchObject({ outcome: 'used', sources: expect.arrayContaining([expect.objectContaining({ kind: 'fact', tier: 'semantic', speaker: 'user' })]) }); // prettier-ignore
     await settle();

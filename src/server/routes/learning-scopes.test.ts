@@ -28,6 +28,7 @@ const MAY: Readonly<Record<string, string>> = {
   '/admin/federation/status': '--a',
   '/admin/federation/add-peer': '--a',
   '/admin/federation/remove-peer': '--a',
+  '/admin/federation/set-privacy': '--a',
   '/admin/federation/push': '--a',
   '/admin/federation/pull': '--a',
 };

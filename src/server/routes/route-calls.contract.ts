@@ -427,6 +427,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   'POST /admin/federation/status': { body: {}, status: 400, owned: 'any tenant' },
   'POST /admin/federation/add-peer': { body: { key: 'AAAA', name: 'berlin' }, status: 400, owned: 'any tenant' },
   'POST /admin/federation/remove-peer': { body: { peer: 'berlin' }, status: 400, owned: 'any tenant' },
+  'POST /admin/federation/set-privacy': { body: { budget: null }, status: 400, owned: 'any tenant' },
   'POST /admin/federation/push': { body: {}, status: 400, owned: 'any tenant' },
   'POST /admin/federation/pull': { body: { bundle: {} }, status: 400, owned: 'any tenant' },
   'GET /openapi.json': { status: 200, owned: 'nothing' },

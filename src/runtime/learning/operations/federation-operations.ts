@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { RuvLLMError } from '../../../core/errors.ts';
-import type { Federation, OwnAdapter, PackedAdapters } from '../../../learning/federation/federation.ts';
+import type { Federation, OwnAdapter, PackedAdapters, PrivacyBudget } from '../../../learning/federation/federation.ts';
+import { notNoised } from '../../../learning/federation/privacy/private-routes.ts';
 import { ADAPTER_PREFIX } from '../../../learning/sona/learned-adapter.ts';
 import { forgetRouters } from '../../../learning/router-training/router-line.ts';
 import { createFloatBlobs } from '../../../learning/versions/blobs.ts';
+import { withoutUndefined } from '../../../memory/common/store-access.ts';
 import { text } from '../../../memory/schemas/primitives.ts';
 import type { LearningControl } from './control.ts';
 import { defineLearning, type LearningOperation } from './define.ts';
@@ -48,23 +50,44 @@ const removePeer = defineLearning({
   },
 });
 
+const setPrivacy = defineLearning({
+  name: 'federate.set-privacy',
+  summary:
+    'Limits how much of a conversation the bundles of the tenant reveal: differential privacy with this epsilon over all pushes. `budget` null: bundles are not noised. Spent budget stays spent.',
+  scope: 'admin',
+  input: z.strictObject({
+    budget: z
+      .strictObject({ epsilon: z.number(), delta: z.number().optional(), epsilonPerPush: z.number().optional() })
+      .nullable(),
+  }),
+  run: async (control, tenant, { budget }) => ({
+    privacy: await federationOf(control).setPrivacy(
+      tenant,
+      budget === null ? null : (withoutUndefined(budget) as PrivacyBudget),
+    ),
+  }),
+});
+
 const push = defineLearning({
   name: 'federate.push',
   summary:
-    "A signed bundle of the tenant's own rated requests, patterns and trained adapters, as numbers; with `texts` also texts. Adapters that are not in it are named with the reason.",
+    "A signed bundle of the tenant's own rated requests, patterns and trained adapters, as numbers; with `texts` also texts. Adapters that are not in it are named with the reason. With a privacy budget: noised ratings alone.",
   scope: 'admin',
   input: z.strictObject({
     texts: z.boolean().default(false),
     terms: z.boolean().default(true),
-    patterns: z.boolean().default(true),
-    adapters: z.boolean().default(true),
+    patterns: z.boolean().optional(),
+    adapters: z.boolean().optional(),
     expiresDays: z.int().min(1).max(90).default(30),
   }),
   async run(control, tenant, { expiresDays, adapters: isSharing, ...share }) {
     const federation = federationOf(control);
-    const { adapters, notShared } = isSharing ? await collectAdapters(control, federation, tenant) : NO_ADAPTERS;
-    const bundle = await federation.push(tenant, { ...share, adapters, lifetimeMs: expiresDays * DAY_MS });
-    return { bundle, notShared };
+    const isNoised = (await federation.status(tenant)).privacy !== null;
+    if (isNoised && isSharing === true) throw notNoised('adapters');
+    const { adapters, notShared } = (isSharing ?? !isNoised) ? await collectAdapters(control, federation, tenant) : NO_ADAPTERS; // prettier-ignore
+    const lifetimeMs = expiresDays * DAY_MS;
+    const bundle = await federation.push(tenant, { ...withoutUndefined(share), adapters, lifetimeMs });
+    return { bundle, notShared, privacy: (await federation.status(tenant)).privacy };
   },
 });
 
@@ -115,4 +138,4 @@ const pull = defineLearning({
   },
 });
 
-export const federationOperations: readonly LearningOperation[] = [status, addPeer, removePeer, push, pull];
+export const federationOperations: readonly LearningOperation[] = [status, setPrivacy, addPeer, removePeer, push, pull];
