@@ -1,4 +1,5 @@
-import { type CacheNamespace, decodeNamespace, namespaceId } from './cache-namespace.ts';
+import { admitSpace } from './admit-space.ts';
+import { type CacheNamespace, decodeNamespace } from './cache-namespace.ts';
 import type { ImageKeys } from './image-keys.ts';
 import type { PageSpace } from './page-content.ts';
 import { createPageFetches, type PageFetch, type PageFetches } from './page-fetch.ts';
@@ -59,9 +60,6 @@ export interface SharedPagesOptions {
   readonly onRestored: (numPages: number) => void;
 }
 
-/** Tenants come and go; a dropped one is opened again with its next request. */
-const MAX_SPACES = 1024;
-
 export function createSharedPages(options: SharedPagesOptions): SharedPages {
   const { store, sources, tree, spill, now, onReady } = options;
   const { pageTokens } = sources.memory;
@@ -80,16 +78,7 @@ export function createSharedPages(options: SharedPagesOptions): SharedPages {
     get hasWork() {
       return writes.hasWork;
     },
-    admit(namespace) {
-      const id = namespaceId(namespace);
-      const space = spaces.get(id) ?? store.open(namespace);
-      spaces.delete(id); // a Map iterates in insertion order: least recently used first
-      spaces.set(id, space);
-      for (const oldest of spaces.keys()) {
-        if (spaces.size <= MAX_SPACES) break;
-        spaces.delete(oldest);
-      }
-    },
+    admit: (namespace) => admitSpace(spaces, store, namespace),
     fetch(namespace, tokens, retention) {
       const space = spaces.get(namespace);
       if (space === undefined || !store.canRead) return null;

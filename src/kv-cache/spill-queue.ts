@@ -1,4 +1,5 @@
-import { decodeNamespace, namespaceId, type CacheNamespace } from './cache-namespace.ts';
+import { admitSpace } from './admit-space.ts';
+import { type CacheNamespace, decodeNamespace } from './cache-namespace.ts';
 import type { ImageKeys } from './image-keys.ts';
 import { contentOf } from './page-content.ts';
 import type { PageMemory } from './page-memory.ts';
@@ -39,9 +40,6 @@ export interface StoredPage {
 /** Bounded: otherwise keys of pages evicted long ago would pile up. */
 const MAX_WAITING = 1 << 16;
 
-/** Tenants come and go; a dropped one is opened again with its next request. */
-const MAX_SPACES = 1024;
-
 export function createSpillQueue(
   store: SpillStore,
   memory: PageMemory,
@@ -65,16 +63,7 @@ export function createSpillQueue(
     get numWaiting() {
       return waiting.length - next;
     },
-    admit(namespace) {
-      const id = namespaceId(namespace);
-      const space = spaces.get(id) ?? store.open(namespace);
-      spaces.delete(id); // a Map iterates in insertion order: least recently used first
-      spaces.set(id, space);
-      for (const oldest of spaces.keys()) {
-        if (spaces.size <= MAX_SPACES) break;
-        spaces.delete(oldest);
-      }
-    },
+    admit: (namespace) => admitSpace(spaces, store, namespace),
     enqueue(namespace, tokens, pages) {
       const space = spaces.get(namespace);
       if (space === undefined) return;

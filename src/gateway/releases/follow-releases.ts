@@ -22,7 +22,7 @@ export interface NodeAdapters {
   prepare(adapters: readonly PublishedAdapter[]): Promise<Readonly<Record<string, string>>>;
   /** Makes exactly these active: at once if they are prepared. */
   activate(adapters: readonly PublishedAdapter[]): Promise<void>;
-  /** Frees what was prepared and is not active. */
+  /** Frees prepared adapters that are not active. */
   discard(): void;
   /** Stores the files of these that the store does not have. */
   upload(adapters: readonly PublishedAdapter[]): Promise<void>;

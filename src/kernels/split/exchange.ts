@@ -141,6 +141,7 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
     };
     return { side, reads, writes, tables, start: jobs.translate(job, side), findRanges };
   }
+
   /** Runs a job if its inputs are or can be where it runs; otherwise returns the results that the GPU must bring first. */
   function tryRun(waiting: WaitingJob | Run): readonly ArenaRange[] | null {
     const work = 'job' in waiting ? decide(waiting) : waiting;
