@@ -206,6 +206,18 @@ describe('an engine elsewhere', () => {
     expect(await (await chat()).json()).toMatchObject({ choices: [{ message: { content: 'From äfar.' } }] });
   });
 
+  test('[SR1] is asked on a new connection if it has closed an old one', async () => {
+    const sockets = new Set<object>();
+    answer = (request, response) => {
+      if (sockets.has(request.socket)) return void request.socket.destroy();
+      sockets.add(request.socket);
+      events(...GOOD)(request, response);
+    };
+    await open(2);
+    for (let i = 0; i < 3; i++) expect((await chat()).headers.get('x-route')).toBe('far');
+    expect(heard.length).toBeGreaterThan(3);
+  });
+
   test.each([
     ['401', status(401), 'remote_failed'],
     ['429', status(429), 'overloaded'],

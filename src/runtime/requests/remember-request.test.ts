@@ -190,7 +190,7 @@ test('[RM12] over HTTP, a fact of one session is recalled in another, with tier 
     expect.objectContaining({ number: 1, kind: 'fact', tier: 'semantic', speaker: 'user' }),
     expect.objectContaining({ number: 2, kind: 'agent-step', tier: 'episodic', speaker: 'user' }),
   ]);
-  expect(spoken.requests[2]!.prompt).toContain('fact, user ');
+  expect(spoken.requests[2]!.prompt).toContain('facts, user ');
   const headers = { 'content-type': 'application/json' };
   const listed = await server.fetch(new Request('http://localhost/admin/memory/facts/list', { method: 'POST', headers, body: '{}' })); // prettier-ignore
   expect(await listed.json()).toMatchObject({ facts: [{ value: 'Lisbon', speaker: 'user', sessionId: 'one', numUses: 1 }] }); // prettier-ignore

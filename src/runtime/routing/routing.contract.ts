@@ -23,6 +23,8 @@ export const CONFIG = {
     },
   ],
   default: 'small',
+  // On a busy machine a vector takes longer than the default, and the router would fall back.
+  encoderTimeoutMs: 10_000,
 };
 export const FAR_KEY = 'sk-very-secret-0123456789';
 

@@ -34,8 +34,11 @@ const CODES: Readonly<Record<number, { readonly code: ErrorCode; readonly says: 
   503: { code: 'overloaded', says: 'is overloaded' },
 };
 
+/** Failures of a kept connection that the engine closed while it was idle. */
+const CLOSED: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
 /**
- * Sends a request to a remote engine, without retries. The body of a failed response is not read: it may quote the key or the prompt,
+ * Sends a request to a remote engine; once more if the connection breaks before an answer, because it may be an old one. The body of a failed response is not read: it may quote the key or the prompt,
  * and goes to logs. A redirect is a failure, too: it would send both to a host that is not configured.
  */
 export async function* runRemote(
@@ -57,17 +60,22 @@ export async function* runRemote(
   };
   wind();
   try {
-    const response = await ask(`${url.replace(/\/+$/, '')}/chat/completions`, {
-      method: 'POST',
-      redirect: 'manual',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'text/event-stream',
-        ...trace?.headers,
-        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-      },
-      body: JSON.stringify(toRemoteBody(request, route.model)),
-      signal: own.signal,
+    const send = (): Promise<Response> =>
+      ask(`${url.replace(/\/+$/, '')}/chat/completions`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'text/event-stream',
+          ...trace?.headers,
+          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        },
+        body: JSON.stringify(toRemoteBody(request, route.model)),
+        signal: own.signal,
+      });
+    const response = await send().catch((error: unknown) => {
+      if (!CLOSED.has(codeOf(error)) || own.signal.aborted) throw error;
+      return send();
     });
     const body = checkResponse(id, response);
     const events = readRemoteEvents(readSse(restarting(body, wind), LIMITS), {
@@ -126,7 +134,9 @@ function toFailure(error: unknown, { id, isLate, timeoutMs, signal }: FailureCon
     return new RuvLLMError(error.code, `"${id}": ${error.message}`, { data: { ...error.data, ...data } });
   }
   // Only the code: messages of the network may have addresses and headers in them.
-  const cause = (error as { cause?: { code?: unknown } }).cause?.code;
+  const cause = codeOf(error);
   const reason = typeof cause === 'string' && /^[A-Z_]{1,60}$/.test(cause) ? cause : 'the connection broke';
   return new RuvLLMError('remote_failed', `"${id}" cannot be reached: ${reason}`, { data, isRetryable: true });
 }
+
+const codeOf = (error: unknown): unknown => (error as { cause?: { code?: unknown } }).cause?.code;
