@@ -42,6 +42,26 @@ async function expectWhole(server: Awaited<ReturnType<typeof openBatchServer>>, 
   expect(batch).toMatchObject({ status: 'completed', request_counts: { total: NUM_LINES, completed: NUM_LINES, failed: 0 } }); // prettier-ignore
 }
 
+test('[B6] results that come during a write share the next one', async () => {
+  const disk = createInMemoryStore({ now: Date.now });
+  let numWrites = 0;
+  const slow = new Proxy(disk, {
+    get(target, name: keyof MemoryStore) {
+      if (name !== 'put') return target[name];
+      return async (...args: Parameters<MemoryStore['put']>) => {
+        for (let i = 0; i < 100; i++) await settle();
+        const isResult = args[0].some(({ fields }) => fields?.['name'] === 'batch-result');
+        if (isResult) numWrites++;
+        return target.put(...args);
+      };
+    },
+  });
+  const server = await openBatchServer({ store: slow, limits: { batchConcurrency: NUM_LINES } });
+  const { body } = await server.create(linesOf(NUM_LINES));
+  await expectWhole(server, (body as { id: string }).id);
+  expect(numWrites).toBeLessThan(NUM_LINES);
+});
+
 describe('[B6] a process that dies while a batch runs', () => {
   const points = Array.from({ length: campaign({ short: 14, long: 30 }) }, (_, index) => index + 1);
   test.each(points.flatMap((point) => [[point, false] as const, [point, true] as const]))(

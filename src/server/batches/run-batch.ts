@@ -1,4 +1,5 @@
 import { delay } from '../../core/clock.ts';
+import type { LineResult } from '../../runtime/lower-layers.ts';
 import { addResults, type BatchJob, LEASE_MS, messageOf, type RunBatchContext, withLease } from './batch-job.ts';
 import { endBatch } from './end-batch.ts';
 import { checkLines, divideLines, isEmptyLine, isInputLine, readLine } from './input-lines.ts';
@@ -101,12 +102,13 @@ async function runLines(
 ): Promise<void> {
   const { slots } = context;
   const { signal } = job.interrupt;
+  const write = createResultWriter(context, job);
   const running = new Set<Promise<void>>();
   for (const line of pending) {
     // A batch asks for one place at a time, so that batches of several tenants share them.
     const leave = await slots.enter(signal);
     if (leave === null) break;
-    const work = runOne(context, job, batch, line, lines[line]!).finally(() => {
+    const work = runOne({ context, job, batch, write }, line, lines[line]!).finally(() => {
       leave();
       running.delete(work);
     });
@@ -115,14 +117,15 @@ async function runLines(
   await Promise.all(running);
 }
 
-async function runOne(
-  context: RunBatchContext,
-  job: BatchJob,
-  batch: Batch,
-  line: number,
-  text: string,
-): Promise<void> {
-  const { send, clock, priority, batches, isErasing } = context;
+interface RunContext {
+  readonly context: RunBatchContext;
+  readonly job: BatchJob;
+  readonly batch: Batch;
+  readonly write: (result: LineResult) => Promise<void>;
+}
+
+async function runOne({ context, job, batch, write }: RunContext, line: number, text: string): Promise<void> {
+  const { send, clock, priority, isErasing } = context;
   const { tenant, id } = job;
   const { endpoint, keyId, scopes } = batch;
   const input = readLine(text, endpoint);
@@ -132,10 +135,25 @@ async function runOne(
   if (outcome === null) return;
   const { customId, userId } = input;
   if (isErasing({ tenant, userId, requestId: outcome.requestId })) return;
-  const result = answeredLine({ line, customId, userId }, outcome);
-  const next = await persist(context, job, () => addResults(context, batches, job, [result]));
-  // Cancelled through another process, or deleted.
-  if (next?.value?.status !== 'in_progress') job.interrupt.abort();
+  await write(answeredLine({ line, customId, userId }, outcome));
+}
+
+/** Writes results; those that come during a transaction share the next one, because each waits for the disk. */
+function createResultWriter(context: RunBatchContext, job: BatchJob): RunContext['write'] {
+  let waiting: LineResult[] = [];
+  let last = Promise.resolve();
+  return (result) => {
+    waiting.push(result);
+    if (waiting.length > 1) return last;
+    const writeAll = async (): Promise<void> => {
+      const results = waiting;
+      waiting = [];
+      const next = await persist(context, job, () => addResults(context, context.batches, job, results));
+      // Cancelled through another process, or deleted.
+      if (next?.value?.status !== 'in_progress') job.interrupt.abort();
+    };
+    return (last = last.then(writeAll));
+  };
 }
 
 /** Repeats a write while the memory cannot be reached; null: the job was stopped. */
