@@ -172,7 +172,12 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
 
   test('[RL3] are published by one of two commands at once', async () => {
     const nodes = await startNodes();
-    const results = await Promise.all([first, second].map((file) => publish(file).end));
+    // A node that does not answer yet: otherwise one may have ended before the other begins.
+    nodes[1]!.process.kill('SIGSTOP');
+    const commands = [first, second].map((file) => publish(file).end);
+    await Promise.race(commands);
+    nodes[1]!.process.kill('SIGCONT');
+    const results = await Promise.all(commands);
     const [won, lost] = [...results].sort((a, b) => a.status! - b.status!) as [
       (typeof results)[0],
       (typeof results)[0],
