@@ -1,6 +1,6 @@
 // A gateway in front of three server processes: its own time per request, and what prefix affinity is worth on a replayed trace of
 // growing conversations, against the same gateway without a fleet secret (round robin, as requests come one after the other) and
-// against one node with a cache for all. The simulator of `fleet-sim` replays the same trace with times measured on one node.
+// against one node with a cache for all. The simulator of `fleet-sim` replays the same trace with times measured on these nodes.
 // `--part adapters` publishes adapters to three nodes over a real NATS server instead. `--part chaos` kills the processes of a fleet under
 // load, and counts lost writes, wrong answers and failed requests. `--part batch` kills the servers of batches, and counts results per line.
 //   npm run bench -- fleet [--part gateway|adapters|chaos|batch] [--rounds 10] [--seconds 300] [--lines 10000] [--batches 1] [--servers 1] [--model FILE] [--conversations 12] [--turns 5] [--words 300] [--requests 300] [--seed 1]
@@ -12,7 +12,13 @@ import { benchBatchChaos } from './support/chaos/batch-chaos.ts';
 import { benchFleetChaos } from './support/chaos/fleet-chaos.ts';
 import { benchFleetAdapters } from './support/fleet-adapters.ts';
 import { createFleetTrace, type TraceRequest } from './support/fleet-trace.ts';
-import { fitService, type ServiceSample, simError, simulateReplay } from './support/fleet-sim/replay-sim.ts';
+import {
+  type FittedService,
+  fitService,
+  type ServiceSample,
+  simError,
+  simulateReplay,
+} from './support/fleet-sim/replay-sim.ts';
 import { median, printTable } from './support/report.ts';
 
 const { values } = parseArgs({
@@ -91,16 +97,19 @@ async function send(url: string, body: object): Promise<Response> {
 interface Replay {
   readonly ttftMs: number;
   readonly hitShare: number;
-  readonly requests: readonly (ServiceSample & { readonly numPromptTokens: number })[];
+  readonly requests: readonly ServiceSample[];
 }
 
 /** Time to the first event, and the share of prompt tokens that came from a cache. */
-async function replay(url: string, trace: readonly Pick<TraceRequest, 'prompt'>[]): Promise<Replay> {
-  const requests: Replay['requests'][number][] = [];
+async function replay(
+  urlOf: (conversation: number) => string,
+  trace: readonly Pick<TraceRequest, 'prompt' | 'conversation'>[],
+): Promise<Replay> {
+  const requests: ServiceSample[] = [];
   let [numCached, numTokens] = [0, 0];
-  for (const { prompt } of trace) {
+  for (const { prompt, conversation } of trace) {
     const startMs = performance.now();
-    const response = await send(url, { prompt, stream: true, stream_options: { include_usage: true } });
+    const response = await send(urlOf(conversation), { prompt, stream: true, stream_options: { include_usage: true } });
     let text = '';
     let ms = NaN;
     for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
@@ -150,36 +159,38 @@ async function measureOverhead(node: ServeProcess, through: ServeProcess, numReq
 }
 
 interface MeasuredReplay extends Replay {
-  readonly service: ReturnType<typeof fitService>;
+  readonly service: FittedService;
 }
 
 /** Requests between two rounds of measured prompts: other work on this machine changes all times. */
 const SERVICE_EVERY = 6;
 
-/** Replays the trace, and measures one of the nodes in between with two turns of other conversations. */
+/** Replays the trace, and measures each of the nodes in between with two turns of other conversations. */
 async function replayMeasured(folder: ServeFolder, nodes: readonly ServeProcess[]): Promise<MeasuredReplay> {
-  const { url: oneUrl } = await startGateway(folder, nodes.slice(0, 1));
+  // In turns, as in the replay: a node that computes alone has the caches of the processor for itself.
+  const alone = await Promise.all(nodes.map((node) => startGateway(folder, [node])));
   const { url } = await startGateway(folder, nodes);
   // The first turn and the second one, of each length.
   const byKind: ServiceSample[][] = TURN_FACTORS.flatMap(() => [[], []]);
   const sample = async (round: number): Promise<void> => {
     for (const [i, factor] of TURN_FACTORS.entries()) {
       const turnWords = factor * Math.ceil(count('words') / 10);
-      const shape = { numConversations: 1, numTurns: 2, firstWords: count('words'), turnWords, seed: 1000 + 100 * round + i }; // prettier-ignore
-      const { requests } = await replay(oneUrl, createFleetTrace(shape));
+      const shape = { numConversations: nodes.length, numTurns: 2, firstWords: count('words'), turnWords, seed: 1000 + 100 * round + i }; // prettier-ignore
+      const { requests } = await replay((conversation) => alone[conversation]!.url, createFleetTrace(shape));
       if (round === 0) continue; // warms up
-      requests.forEach((request, turn) => byKind[2 * i + turn]!.push(request));
+      requests.forEach((request, at) => byKind[2 * i + Math.floor(at / nodes.length)]!.push(request));
     }
   };
   await sample(0);
   const parts: Replay[] = [];
   for (let from = 0; from < trace.length; from += SERVICE_EVERY) {
     await sample(1 + from);
-    parts.push(await replay(url, trace.slice(from, from + SERVICE_EVERY)));
+    parts.push(await replay(() => url, trace.slice(from, from + SERVICE_EVERY)));
   }
   const requests = parts.flatMap((part) => part.requests);
   const sum = (of: (request: Replay['requests'][number]) => number): number => requests.reduce((all, one) => all + of(one), 0); // prettier-ignore
   const samples = byKind.map((all): ServiceSample => ({
+    numPromptTokens: median(all.map(({ numPromptTokens }) => numPromptTokens)),
     numTokens: median(all.map(({ numTokens }) => numTokens)),
     ms: median(all.map(({ ms }) => ms)),
   }));
@@ -204,7 +215,10 @@ try {
   const { overheadMs, cpuMs } = await withNodes(1, async ([node]) =>
     measureOverhead(node!, await startGateway(inFleet, [node!]), count('requests')),
   );
-  const single = await withNodes(1, async (nodes) => replay((await startGateway(inFleet, nodes)).url, trace));
+  const single = await withNodes(1, async (nodes) => {
+    const { url } = await startGateway(inFleet, nodes);
+    return replay(() => url, trace);
+  });
   const roundRobin = await withNodes(NUM_NODES, (nodes) => replayMeasured(plain, nodes));
   const affine = await withNodes(NUM_NODES, (nodes) => replayMeasured(inFleet, nodes));
   const replayed = trace.map(({ conversation }, i) => ({
@@ -230,7 +244,7 @@ try {
     row(`prefix affinity, ${NUM_NODES} nodes`, affine),
     row('  simulated', { ...simulated, ttftMs: simulated.p50Ms }),
   ]);
-  console.log(`measured on one node: ${affine.service.fixedMs.toFixed(1)} ms per request and ${(1000 * affine.service.tokenMs).toFixed(0)} µs per token`); // prettier-ignore
+  console.log(`measured on the nodes: ${affine.service.fixedMs.toFixed(1)} ms per request, ${(1000 * affine.service.tokenMs).toFixed(0)} µs per token to compute, ${(1000 * affine.service.promptTokenMs).toFixed(0)} µs per token of the prompt`); // prettier-ignore
   console.log(
     JSON.stringify({
       bench: 'fleet',
@@ -241,6 +255,7 @@ try {
       affinity_hit_share: Number((affine.hitShare / single.hitShare).toFixed(3)),
       round_robin_hit_share: Number((roundRobin.hitShare / single.hitShare).toFixed(3)),
       service_fixed_ms: Number(affine.service.fixedMs.toFixed(2)),
+      service_prompt_token_ms: Number(affine.service.promptTokenMs.toFixed(4)),
       service_token_ms: Number(affine.service.tokenMs.toFixed(4)),
       sim_error: Number(simError(simulated, affine).toFixed(3)),
       sim_error_round_robin: Number(simError(simulatedRound, roundRobin).toFixed(3)),

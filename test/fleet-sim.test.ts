@@ -16,7 +16,7 @@ const OPTIONS: SimOptions = {
   numNodes: 2,
   numGateways: 1,
   cacheBlocks: 100,
-  service: { fixedMs: 10, tokenMs: 1, decodeMs: 5, delayTokens: 0 },
+  service: { fixedMs: 10, tokenMs: 1, promptTokenMs: 0, decodeMs: 5, delayTokens: 0 },
   tokensPerRequest: 128,
   eventDelayMs: 0,
   probeMs: 1000,
@@ -174,7 +174,7 @@ describe('cases by hand', () => {
 });
 
 const trace = createSessionTrace({ numSessions: 2000, requestsPerSecond: 80, seed: 3 });
-const fleet: Partial<SimOptions> = { numNodes: 40, cacheBlocks: 400, maxTexts: 2e6, service: { fixedMs: 20, tokenMs: 0.1, decodeMs: 20, delayTokens: 0 } }; // prettier-ignore
+const fleet: Partial<SimOptions> = { numNodes: 40, cacheBlocks: 400, maxTexts: 2e6, service: { fixedMs: 20, tokenMs: 0.1, promptTokenMs: 0, decodeMs: 20, delayTokens: 0 } }; // prettier-ignore
 const figuresOf = (policy: PolicyName, more: Partial<SimOptions> = {}) =>
   readFigures(trace, simulate(trace, { ...OPTIONS, ...fleet, policy, ...more }), 20_000);
 
@@ -223,19 +223,25 @@ test('policies are ordered: oracle, affine, then those that do not know caches',
 });
 
 describe('a replay with measured times', () => {
-  test('times are fitted by a line', () => {
-    const samples = [10, 50, 400].map((numTokens) => ({ numTokens, ms: 7 + 0.25 * numTokens }));
-    const { fixedMs, tokenMs } = fitService(samples);
-    expect([fixedMs, tokenMs].map((value) => Number(value.toFixed(9)))).toEqual([7, 0.25]);
+  test('times are fitted by a plane', () => {
+    const shapes = [
+      [330, 330],
+      [360, 30],
+      [420, 420],
+      [540, 120],
+    ] as const;
+    const samples = shapes.map(([numPromptTokens, numTokens]) => ({ numPromptTokens, numTokens, ms: 7 + 0.25 * numTokens + 0.01 * numPromptTokens })); // prettier-ignore
+    const { fixedMs, tokenMs, promptTokenMs } = fitService(samples);
+    expect([fixedMs, tokenMs, promptTokenMs].map((value) => Number(value.toFixed(9)))).toEqual([7, 0.25, 0.01]);
   });
 
   test('two conversations on two nodes: affinity computes only new tokens', () => {
     const requests = [0, 1, 1, 0].map((conversation, i) => ({ conversation, numTokens: i < 2 ? 100 : 140 }));
-    const replayed = (policy: PolicyName) => simulateReplay(requests, { policy, numNodes: 2, service: { fixedMs: 10, tokenMs: 1 } }); // prettier-ignore
+    const replayed = (policy: PolicyName) => simulateReplay(requests, { policy, numNodes: 2, service: { fixedMs: 10, tokenMs: 1, promptTokenMs: 0.5 } }); // prettier-ignore
     const affine = replayed('affine');
-    expect([affine.hitShare, affine.p50Ms]).toEqual([200 / 480, 110]);
+    expect([affine.hitShare, affine.p50Ms]).toEqual([200 / 480, 160]);
     expect(replayed('least loaded').hitShare).toBe(0);
-    expect(simError(affine, { ttftMs: 100, hitShare: 200 / 480 })).toBeCloseTo(0.1, 9);
-    expect(simError(affine, { ttftMs: 110, hitShare: 400 / 480 })).toBeCloseTo(0.5, 9);
+    expect(simError(affine, { ttftMs: 128, hitShare: 200 / 480 })).toBeCloseTo(0.25, 9);
+    expect(simError(affine, { ttftMs: 160, hitShare: 400 / 480 })).toBeCloseTo(0.5, 9);
   });
 });

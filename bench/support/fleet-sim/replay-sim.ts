@@ -1,26 +1,42 @@
 import { MAX_TEXTS, placesOf } from '../../../src/gateway/text-index.ts';
 import { TOKENS_PER_REQUEST } from '../../../src/gateway/choose-node.ts';
 import { readFigures, type SimFigures } from './sim-figures.ts';
-import type { PolicyName } from './sim-options.ts';
+import type { PolicyName, ServiceTimes } from './sim-options.ts';
 import { simulate } from './simulate.ts';
 import { createSimTrace } from './trace.ts';
 
-/** The time to the first token of a prompt with these tokens to compute. */
+/** The time to the first token of a prompt. */
 export interface ServiceSample {
+  readonly numPromptTokens: number;
+  /** Without those of a cache. */
   readonly numTokens: number;
   readonly ms: number;
 }
 
-/** Least squares of relative errors, because most requests are short: a fixed time for each request, and a time for each token. */
-export function fitService(samples: readonly ServiceSample[]): { readonly fixedMs: number; readonly tokenMs: number } {
-  const weights = samples.map(({ ms }) => 1 / ms ** 2);
-  const sum = weights.reduce((all, weight) => all + weight, 0);
-  const mean = (of: (sample: ServiceSample) => number): number =>
-    samples.reduce((all, sample, i) => all + weights[i]! * of(sample), 0) / sum;
-  const [tokens, ms] = [mean(({ numTokens }) => numTokens), mean((sample) => sample.ms)];
-  const covariance = mean((sample) => (sample.numTokens - tokens) * (sample.ms - ms));
-  const tokenMs = covariance / mean(({ numTokens }) => (numTokens - tokens) ** 2);
-  return { fixedMs: ms - tokenMs * tokens, tokenMs };
+export type FittedService = Pick<ServiceTimes, 'fixedMs' | 'tokenMs' | 'promptTokenMs'>;
+
+/** Least squares of relative errors, because most requests are short. */
+export function fitService(samples: readonly ServiceSample[]): FittedService {
+  const rows = samples.map(({ numPromptTokens, numTokens, ms }) => [1, numTokens, numPromptTokens].map((x) => x / ms));
+  const [fixedMs, tokenMs, promptTokenMs] = solve(
+    [0, 1, 2].map((i) => [
+      ...[0, 1, 2].map((j) => rows.reduce((sum, row) => sum + row[i]! * row[j]!, 0)),
+      rows.reduce((sum, row) => sum + row[i]!, 0),
+    ]),
+  );
+  return { fixedMs: fixedMs!, tokenMs: tokenMs!, promptTokenMs: promptTokenMs! };
+}
+
+/** The solution of equations by elimination; the last number of each row is its right side. */
+function solve(rows: number[][]): readonly number[] {
+  for (const [i, pivot] of rows.entries()) {
+    for (const [j, row] of rows.entries()) {
+      if (j === i) continue;
+      const factor = row[i]! / pivot[i]!;
+      for (let k = i; k < row.length; k++) row[k]! -= factor * pivot[k]!;
+    }
+  }
+  return rows.map((row, i) => row.at(-1)! / row[i]!);
 }
 
 /** A request of a real replay: the prompt of a conversation begins with those before it. */
@@ -35,7 +51,7 @@ const GAP_MS = 1e6;
 /** The same requests on simulated nodes, one after the other, with measured times. */
 export function simulateReplay(
   requests: readonly ReplayedRequest[],
-  options: { readonly policy: PolicyName; readonly numNodes: number; readonly service: ReturnType<typeof fitService> },
+  options: { readonly policy: PolicyName; readonly numNodes: number; readonly service: FittedService },
 ): SimFigures {
   // Blocks of one token: nodes reuse a page up to the first other token.
   const trace = createSimTrace(

@@ -105,7 +105,7 @@ export function createSimGateways(
     let bestMs = Infinity;
     for (const node of up) {
       const tokens = Math.max(1, numTokens[request]! - warmTokens(node));
-      const ms = Math.max(nowMs, nodes.freeMs[node.index]!) + nodes.serviceMs(node.index, tokens);
+      const ms = Math.max(nowMs, nodes.freeMs[node.index]!) + nodes.serviceMs(node.index, tokens, numTokens[request]!);
       if (best !== null && (ms > bestMs || (ms === bestMs && node.lastTurn >= best.lastTurn))) continue;
       best = node;
       bestMs = ms;

@@ -19,7 +19,7 @@ export interface SimNodes {
   /** Requests in progress. */
   readonly numRunning: Int32Array;
   readonly busyMs: Float64Array;
-  serviceMs(node: number, tokens: number): number;
+  serviceMs(node: number, tokens: number, promptTokens: number): number;
   start(node: number, request: number, nowMs: number): Run;
   fail(node: number, untilMs: number): void;
 }
@@ -35,8 +35,10 @@ export function createSimNodes(trace: SimTrace, { numNodes, cacheBlocks, service
   const busyMs = new Float64Array(numNodes);
   const { starts, blocks, numTokens, outputTokens, blockTokens } = trace;
 
-  const serviceMs = (node: number, tokens: number): number =>
-    service.fixedMs + (tokens + numRunning[node]! * service.delayTokens) * service.tokenMs;
+  const serviceMs: SimNodes['serviceMs'] = (node, tokens, promptTokens) =>
+    service.fixedMs +
+    promptTokens * service.promptTokenMs +
+    (tokens + numRunning[node]! * service.delayTokens) * service.tokenMs;
 
   return {
     caches,
@@ -62,7 +64,7 @@ export function createSimNodes(trace: SimTrace, { numNodes, cacheBlocks, service
         const dropped = cache.touch(block);
         if (dropped !== -1) removed.push(dropped);
       }
-      const ms = serviceMs(node, numTokens[request]! - cachedTokens);
+      const ms = serviceMs(node, numTokens[request]! - cachedTokens, numTokens[request]!);
       const firstMs = Math.max(nowMs, freeMs[node]!) + ms;
       freeMs[node] = firstMs;
       busyMs[node]! += ms;

@@ -2,10 +2,13 @@
 export const POLICIES = ['affine', 'least loaded', 'round robin', 'random', 'oracle'] as const;
 export type PolicyName = (typeof POLICIES)[number];
 
-/** Time of a request on a node: `fixedMs`, `tokenMs` per token to compute, and one token per `decodeMs` after the first one. */
+/** Time of a request on a node: a fixed one, that of its tokens, and one token per `decodeMs` after the first one. */
 export interface ServiceTimes {
   readonly fixedMs: number;
+  /** Per token to compute. */
   readonly tokenMs: number;
+  /** Per token of the prompt, also of those in the cache: they are read, hashed and attended to. */
+  readonly promptTokenMs: number;
   readonly decodeMs: number;
   /** Every request in progress delays a prompt by the time of this many prompt tokens. */
   readonly delayTokens: number;
