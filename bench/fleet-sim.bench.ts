@@ -47,7 +47,7 @@ const [numNodes, numSessions, numGateways, seed] = [
 ];
 
 /** A node with one mid-size accelerator: 10,000 prompt tokens/s, 50 output tokens/s per request, a cache of 524,288 tokens. */
-const SERVICE = { fixedMs: 20, tokenMs: 0.1, promptTokenMs: 0, decodeMs: 20, delayTokens: 64 };
+const SERVICE = { fixedMs: 20, tokenMs: 0.1, attentionMs: 0, decodeMs: 20, delayTokens: 64 };
 const CACHE_BLOCKS = 1024;
 const REQUESTS_PER_NODE_SECOND = 1.6;
 /** Every block of a text, as gateways remembered them before. */

@@ -3,7 +3,7 @@
 // against one node with a cache for all. The simulator of `fleet-sim` replays the same trace with times measured on these nodes.
 // `--part adapters` publishes adapters to three nodes over a real NATS server instead. `--part chaos` kills the processes of a fleet under
 // load, and counts lost writes, wrong answers and failed requests. `--part batch` kills the servers of batches, and counts results per line.
-//   npm run bench -- fleet [--part gateway|adapters|chaos|batch] [--rounds 10] [--seconds 300] [--lines 10000] [--batches 1] [--servers 1] [--model FILE] [--conversations 12] [--turns 5] [--words 300] [--requests 300] [--seed 1]
+//   npm run bench -- fleet [--part gateway|adapters|chaos|batch] [--rounds 10] [--seconds 300] [--lines 10000] [--batches 1] [--servers 1] [--model FILE] [--conversations 12] [--turns 5] [--words 300] [--requests 1000] [--seed 1]
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createServeFolder, type ServeFolder, type ServeProcess } from '../test/support/serve-process.ts';
@@ -33,7 +33,7 @@ const { values } = parseArgs({
     conversations: { type: 'string', default: '12' },
     turns: { type: 'string', default: '5' },
     words: { type: 'string', default: '300' },
-    requests: { type: 'string', default: '300' },
+    requests: { type: 'string', default: '1000' },
     seed: { type: 'string', default: '1' },
   },
 });
@@ -79,10 +79,12 @@ const kernels = { RUVLLM_KERNELS: '' };
 const inFleet = createServeFolder({ contextLength: 512, environment: { ...kernels, RUVLLM_FLEET_SECRET: SECRET } });
 const plain = createServeFolder({ contextLength: 512, environment: kernels });
 
+const NO_RATE_LIMIT = ['--requests-per-minute', '1000000'];
+
 const startNodes = (numNodes: number): Promise<ServeProcess[]> =>
-  Promise.all(Array.from({ length: numNodes }, () => inFleet.launch({ onErrorOutput() {} }, `m=${model}`, '--no-memory', '--no-dashboard', '--threads', '1'))); // prettier-ignore
+  Promise.all(Array.from({ length: numNodes }, () => inFleet.launch({ onErrorOutput() {} }, `m=${model}`, '--no-memory', '--no-dashboard', '--threads', '1', ...NO_RATE_LIMIT))); // prettier-ignore
 const startGateway = (folder: ServeFolder, nodes: readonly ServeProcess[]): Promise<ServeProcess> =>
-  folder.launch({ command: 'gateway', onErrorOutput() {} }, ...nodes.flatMap(({ url }) => ['--node', url]));
+  folder.launch({ command: 'gateway', onErrorOutput() {} }, ...nodes.flatMap(({ url }) => ['--node', url]), ...NO_RATE_LIMIT); // prettier-ignore
 
 async function send(url: string, body: object): Promise<Response> {
   const response = await fetch(`${url}/v1/completions`, {
@@ -138,17 +140,20 @@ function processorMs({ process: { pid } }: ServeProcess): number | null {
   }
 }
 
+/** Requests until the compiler has seen the gateway's code often: it runs for weeks. */
+const NUM_WARM_UP = 1000;
+
 /** The same short request to a node and through the gateway, in turns. */
 async function measureOverhead(node: ServeProcess, through: ServeProcess, numRequests: number) {
   const [direct, gateway] = [node.url, through.url];
   const times: Record<string, number[]> = { [direct]: [], [gateway]: [] };
   let startCpuMs: number | null = null;
-  for (let i = 0; i < numRequests + 20; i++) {
-    if (i === 20) startCpuMs = processorMs(through);
+  for (let i = 0; i < NUM_WARM_UP + numRequests; i++) {
+    if (i === NUM_WARM_UP) startCpuMs = processorMs(through);
     for (const url of i % 2 === 0 ? [direct, gateway] : [gateway, direct]) {
       const startMs = performance.now();
       await (await send(url, { prompt: 'dog cat', max_tokens: 1 })).text();
-      if (i >= 20) times[url]!.push(performance.now() - startMs);
+      if (i >= NUM_WARM_UP) times[url]!.push(performance.now() - startMs);
     }
   }
   const endCpuMs = processorMs(through);
@@ -244,7 +249,7 @@ try {
     row(`prefix affinity, ${NUM_NODES} nodes`, affine),
     row('  simulated', { ...simulated, ttftMs: simulated.p50Ms }),
   ]);
-  console.log(`measured on the nodes: ${affine.service.fixedMs.toFixed(1)} ms per request, ${(1000 * affine.service.tokenMs).toFixed(0)} µs per token to compute, ${(1000 * affine.service.promptTokenMs).toFixed(0)} µs per token of the prompt`); // prettier-ignore
+  console.log(`measured on the nodes: ${affine.service.fixedMs.toFixed(1)} ms per request, ${(1000 * affine.service.tokenMs).toFixed(0)} µs per token to compute, ${(1e6 * affine.service.attentionMs).toFixed(0)} ns per token before it`); // prettier-ignore
   console.log(
     JSON.stringify({
       bench: 'fleet',
@@ -255,7 +260,7 @@ try {
       affinity_hit_share: Number((affine.hitShare / single.hitShare).toFixed(3)),
       round_robin_hit_share: Number((roundRobin.hitShare / single.hitShare).toFixed(3)),
       service_fixed_ms: Number(affine.service.fixedMs.toFixed(2)),
-      service_prompt_token_ms: Number(affine.service.promptTokenMs.toFixed(4)),
+      service_attention_ms: Number(affine.service.attentionMs.toExponential(3)),
       service_token_ms: Number(affine.service.tokenMs.toFixed(4)),
       sim_error: Number(simError(simulated, affine).toFixed(3)),
       sim_error_round_robin: Number(simError(simulatedRound, roundRobin).toFixed(3)),

@@ -16,7 +16,7 @@ const OPTIONS: SimOptions = {
   numNodes: 2,
   numGateways: 1,
   cacheBlocks: 100,
-  service: { fixedMs: 10, tokenMs: 1, promptTokenMs: 0, decodeMs: 5, delayTokens: 0 },
+  service: { fixedMs: 10, tokenMs: 1, attentionMs: 0, decodeMs: 5, delayTokens: 0 },
   tokensPerRequest: 128,
   eventDelayMs: 0,
   probeMs: 1000,
@@ -174,7 +174,7 @@ describe('cases by hand', () => {
 });
 
 const trace = createSessionTrace({ numSessions: 2000, requestsPerSecond: 80, seed: 3 });
-const fleet: Partial<SimOptions> = { numNodes: 40, cacheBlocks: 400, maxTexts: 2e6, service: { fixedMs: 20, tokenMs: 0.1, promptTokenMs: 0, decodeMs: 20, delayTokens: 0 } }; // prettier-ignore
+const fleet: Partial<SimOptions> = { numNodes: 40, cacheBlocks: 400, maxTexts: 2e6, service: { fixedMs: 20, tokenMs: 0.1, attentionMs: 0, decodeMs: 20, delayTokens: 0 } }; // prettier-ignore
 const figuresOf = (policy: PolicyName, more: Partial<SimOptions> = {}) =>
   readFigures(trace, simulate(trace, { ...OPTIONS, ...fleet, policy, ...more }), 20_000);
 
@@ -223,21 +223,21 @@ test('policies are ordered: oracle, affine, then those that do not know caches',
 });
 
 describe('a replay with measured times', () => {
-  test('times are fitted by a plane', () => {
+  test('times are fitted: fixed, per token, and per token it attends to', () => {
     const shapes = [
       [330, 330],
       [360, 30],
       [420, 420],
       [540, 120],
     ] as const;
-    const samples = shapes.map(([numPromptTokens, numTokens]) => ({ numPromptTokens, numTokens, ms: 7 + 0.25 * numTokens + 0.01 * numPromptTokens })); // prettier-ignore
-    const { fixedMs, tokenMs, promptTokenMs } = fitService(samples);
-    expect([fixedMs, tokenMs, promptTokenMs].map((value) => Number(value.toFixed(9)))).toEqual([7, 0.25, 0.01]);
+    const samples = shapes.map(([numPromptTokens, numTokens]) => ({ numPromptTokens, numTokens, ms: 7 + 0.25 * numTokens + 0.01 * numTokens * (numPromptTokens - numTokens / 2) })); // prettier-ignore
+    const { fixedMs, tokenMs, attentionMs } = fitService(samples);
+    expect([fixedMs, tokenMs, attentionMs].map((value) => Number(value.toFixed(9)))).toEqual([7, 0.25, 0.01]);
   });
 
   test('two conversations on two nodes: affinity computes only new tokens', () => {
     const requests = [0, 1, 1, 0].map((conversation, i) => ({ conversation, numTokens: i < 2 ? 100 : 140 }));
-    const replayed = (policy: PolicyName) => simulateReplay(requests, { policy, numNodes: 2, service: { fixedMs: 10, tokenMs: 1, promptTokenMs: 0.5 } }); // prettier-ignore
+    const replayed = (policy: PolicyName) => simulateReplay(requests, { policy, numNodes: 2, service: { fixedMs: 10, tokenMs: 1, attentionMs: 0.01 } }); // prettier-ignore
     const affine = replayed('affine');
     expect([affine.hitShare, affine.p50Ms]).toEqual([200 / 480, 160]);
     expect(replayed('least loaded').hitShare).toBe(0);

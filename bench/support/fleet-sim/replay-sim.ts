@@ -1,6 +1,7 @@
 import { MAX_TEXTS, placesOf } from '../../../src/gateway/text-index.ts';
 import { TOKENS_PER_REQUEST } from '../../../src/gateway/choose-node.ts';
 import { readFigures, type SimFigures } from './sim-figures.ts';
+import { attendedTokens } from './sim-nodes.ts';
 import type { PolicyName, ServiceTimes } from './sim-options.ts';
 import { simulate } from './simulate.ts';
 import { createSimTrace } from './trace.ts';
@@ -13,18 +14,18 @@ export interface ServiceSample {
   readonly ms: number;
 }
 
-export type FittedService = Pick<ServiceTimes, 'fixedMs' | 'tokenMs' | 'promptTokenMs'>;
+export type FittedService = Pick<ServiceTimes, 'fixedMs' | 'tokenMs' | 'attentionMs'>;
 
 /** Least squares of relative errors, because most requests are short. */
 export function fitService(samples: readonly ServiceSample[]): FittedService {
-  const rows = samples.map(({ numPromptTokens, numTokens, ms }) => [1, numTokens, numPromptTokens].map((x) => x / ms));
-  const [fixedMs, tokenMs, promptTokenMs] = solve(
+  const rows = samples.map(({ numPromptTokens, numTokens, ms }) => [1, numTokens, attendedTokens(numTokens, numPromptTokens)].map((x) => x / ms));
+  const [fixedMs, tokenMs, attentionMs] = solve(
     [0, 1, 2].map((i) => [
       ...[0, 1, 2].map((j) => rows.reduce((sum, row) => sum + row[i]! * row[j]!, 0)),
       rows.reduce((sum, row) => sum + row[i]!, 0),
     ]),
   );
-  return { fixedMs: fixedMs!, tokenMs: tokenMs!, promptTokenMs: promptTokenMs! };
+  return { fixedMs: fixedMs!, tokenMs: tokenMs!, attentionMs: attentionMs! };
 }
 
 /** The solution of equations by elimination; the last number of each row is its right side. */

@@ -12,6 +12,9 @@ export interface Run {
   readonly removed: readonly number[];
 }
 
+/** Pairs of a token to compute and one before it, for the last tokens of a prompt. */
+export const attendedTokens = (tokens: number, promptTokens: number): number => tokens * (promptTokens - tokens / 2);
+
 export interface SimNodes {
   readonly caches: readonly Lru[];
   /** When a node has computed all prompts that it has. */
@@ -37,7 +40,7 @@ export function createSimNodes(trace: SimTrace, { numNodes, cacheBlocks, service
 
   const serviceMs: SimNodes['serviceMs'] = (node, tokens, promptTokens) =>
     service.fixedMs +
-    promptTokens * service.promptTokenMs +
+    attendedTokens(tokens, promptTokens) * service.attentionMs +
     (tokens + numRunning[node]! * service.delayTokens) * service.tokenMs;
 
   return {

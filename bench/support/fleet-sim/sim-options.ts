@@ -7,8 +7,8 @@ export interface ServiceTimes {
   readonly fixedMs: number;
   /** Per token to compute. */
   readonly tokenMs: number;
-  /** Per token of the prompt, also of those in the cache: they are read, hashed and attended to. */
-  readonly promptTokenMs: number;
+  /** Per token to compute and token before it, also of those in the cache: it attends to all of them. */
+  readonly attentionMs: number;
   readonly decodeMs: number;
   /** Every request in progress delays a prompt by the time of this many prompt tokens. */
   readonly delayTokens: number;
