@@ -38,7 +38,8 @@ async function teach(node: number, minTrained: number): Promise<void> {
   for (let i = 0; numTrained < minTrained || numHeldOut < 5; i++) {
     const { id } = await post(node, '/v1/completions', { model: 'small', prompt: `what colour is zog ${node}${i}?`, max_tokens: 4, ignore_eos: true }); // prettier-ignore
     await post(node, '/v1/feedback', { request_id: id, score: 0, correction: ' bluish' });
-    if (isHeldOut(id)) numHeldOut++;
+    // The split is by the id without the prefix of its wire format.
+    if (isHeldOut(String(id).replace('cmpl-', ''))) numHeldOut++;
     else numTrained++;
   }
 }
