@@ -14,9 +14,9 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
     console.error(`no training: ${MODEL} is missing`);
     return {};
   }
-  const forgetting = await measureForgetting(await findSmallModel(), isDevelopment);
   const preference = await measurePreference(MODEL);
   const grpo = await measureGrpo(MODEL, isDevelopment);
-  printTable([['training', 'value'], ...[forgetting, preference, grpo].flatMap((figures) => Object.entries(figures).map(([name, value]) => [name, value.toFixed(4)]))]); // prettier-ignore
-  return { ...forgetting, ...preference, ...grpo };
+  const forgetting = await measureForgetting(await findSmallModel(), isDevelopment);
+  printTable([['training', 'value'], ...[preference, grpo, forgetting].flatMap((figures) => Object.entries(figures).map(([name, value]) => [name, value.toFixed(4)]))]); // prettier-ignore
+  return { ...preference, ...grpo, ...forgetting };
 }

@@ -11,7 +11,12 @@ const HOP_BY_HOP = new Set([
   'host',
   'content-length',
   'expect',
+  'proxy-connection',
 ]);
+
+/** Who the client is, and through whom it came: nodes must not believe a client, and the gateway adds its own `via`. */
+const ORIGIN = new Set(['forwarded', 'x-real-ip', 'via']);
+const ORIGIN_PREFIX = 'x-forwarded-';
 
 /** Only the gateway checks pages of browsers: a node would compare their origin with its own address. */
 const BROWSER = new Set(['origin', 'referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest']);
@@ -22,19 +27,31 @@ export const FLEET_PREFIX = 'x-ruvllm-fleet-';
 /** The headers of a request to a node. */
 export function requestHeaders(headers: Headers): Record<string, string> {
   const kept: Record<string, string> = {};
-  const named = new Set((headers.get('connection') ?? '').split(',').map((name) => name.trim().toLowerCase()));
+  const named = namedBy(headers.get('connection'));
   for (const [name, value] of headers) {
-    if (HOP_BY_HOP.has(name) || BROWSER.has(name) || named.has(name) || name.startsWith(FLEET_PREFIX)) continue;
+    if (isPrivate(name, named) || BROWSER.has(name) || ORIGIN.has(name) || name.startsWith(ORIGIN_PREFIX)) continue;
     kept[name] = value;
   }
   return kept;
 }
 
+/** Names of further headers of the connection; null: none, as in nearly every request. */
+function namedBy(connection: string | null | undefined): ReadonlySet<string> | null {
+  if (connection === null || connection === undefined || PLAIN_CONNECTION.test(connection)) return null;
+  return new Set(connection.split(',').map((name) => name.trim().toLowerCase()));
+}
+
+const PLAIN_CONNECTION = /^(?:keep-alive|close)$/i;
+
+const isPrivate = (name: string, named: ReadonlySet<string> | null): boolean =>
+  HOP_BY_HOP.has(name) || name.startsWith(FLEET_PREFIX) || named?.has(name) === true;
+
 /** The headers of a response to a client. */
 export function responseHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   const kept: Record<string, string> = {};
+  const named = namedBy(headers['connection']);
   for (const [name, value] of Object.entries(headers)) {
-    if (!HOP_BY_HOP.has(name) && !name.startsWith(FLEET_PREFIX)) kept[name] = value;
+    if (!isPrivate(name, named)) kept[name] = value;
   }
   return kept;
 }

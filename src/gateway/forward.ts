@@ -16,6 +16,8 @@ const MAX_LOST_NODES = 3;
 const COMMIT_WAIT_MS = 2000;
 const COMMIT_POLL_MS = 20;
 const NODE_POLL_MS = 100;
+/** Statuses of answers after which another node may get the request. */
+const MOVED: ReadonlySet<number> = new Set([404, 503, 508, 529]);
 
 export interface ForwardOptions {
   readonly nodes: readonly GatewayNode[];
@@ -37,6 +39,7 @@ export interface ForwardOptions {
 
 export interface Forwarded {
   readonly request: GatewayRequest;
+  readonly body: Uint8Array;
   readonly route: Route;
   readonly requestId: string;
   /** The model it names; null: none. */
@@ -123,8 +126,9 @@ export function createForwarder(options: ForwardOptions) {
 
   /** Why another node should get the request; null: this is the answer. */
   function reasonToMove(node: GatewayNode, { status, bytes, rest }: Attempt, model: string | null): string | null {
-    if (rest !== null || (status !== 503 && status !== 529 && status !== 404)) return null;
+    if (rest !== null || !MOVED.has(status)) return null;
     const text = new TextDecoder().decode(bytes.subarray(0, 4096));
+    if (status === 508) return 'it leads back to this gateway';
     if (status !== 404) {
       if (text.includes('shutting')) setHealth(node, 'draining', 'it is shutting down');
       return `it answered ${status}`;
@@ -141,7 +145,7 @@ export function createForwarder(options: ForwardOptions) {
       method: request.method,
       target: request.target,
       headers: { ...requestHeaders(request.headers), ...sent.headers },
-      body: request.body,
+      body: sent.body,
       signal: request.signal,
     };
     let refused: { readonly node: GatewayNode; readonly attempt: Attempt } | null = null;

@@ -75,7 +75,7 @@ function ask(
     method,
     target: path,
     headers: new Headers({ host: 'gateway', 'content-type': 'application/json', ...headers }),
-    body: method === 'POST' ? encode(JSON.stringify(body)) : new Uint8Array(),
+    readBody: async () => (method === 'POST' ? encode(JSON.stringify(body)) : new Uint8Array()),
     signal,
   });
 }
@@ -225,6 +225,16 @@ test('[GW9] one tenant that floods the fleet is limited, and another is answered
   expect(statuses).toEqual([...Array(4).fill(200), ...Array(16).fill(429)]);
 });
 
+test('[GW9] requests that only read count, too', async () => {
+  const { gateway } = await start(
+    { 'http://a': () => answer(200, { data: [] }) },
+    { limits: { burst: 3, requestsPerMinute: 1 } },
+  );
+  const reads = [{ path: '/v1/models', method: 'GET' }, { path: '/v1/files', method: 'GET' }, { path: '/api/show' }];
+  for (const read of reads) expect((await ask(gateway, read)).status).toBe(200);
+  for (const read of reads) expect((await ask(gateway, read)).status).toBe(429);
+});
+
 test('[GW10] refuses requests without a key, from other hosts, and for routes of one node', async () => {
   const { gateway, upstream } = await start({ 'http://a': ok }, { isOpen: false });
   expect((await ask(gateway)).status).toBe(401);
@@ -244,7 +254,7 @@ test('[GW11] passes headers on, except those of the connection, of browsers and 
   const sent = { connection: 'x-hop', 'x-hop': '1', 'x-api-key': 'k', 'x-ruvllm-fleet-ask': 'forged', origin: 'http://gateway' }; // prettier-ignore
   const { headers } = await ask(gateway, { headers: sent });
   expect(headers).toEqual({ 'x-request-id': '1', 'x-ruvllm-node': '1' });
-  expect(upstream.sent['http://a']![0]!.headers).toEqual({ 'content-type': 'application/json', 'x-api-key': 'k' });
+  expect(upstream.sent['http://a']![0]!.headers).toEqual({ 'content-type': 'application/json', 'x-api-key': 'k', via: expect.stringMatching(/^1\.1 ruvllm-gateway-\w{16}$/) }); // prettier-ignore
 });
 
 test('[GW12] lists the models of all nodes once', async () => {

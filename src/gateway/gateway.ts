@@ -6,6 +6,7 @@ import { describeFailure, refusal } from '../server/errors.ts';
 import { createGuard, type RouteScope } from '../server/guard.ts';
 import type { KeyStore } from '../server/keys/key-store.ts';
 import { type Logger, silentLogger } from '../server/logger.ts';
+import { ODD_PATH, readPath } from '../server/request-path.ts';
 import type { Route } from '../server/route.ts';
 import { ROUTES } from '../server/routes/table.ts';
 import { isAnthropicClient } from '../server/wire/anthropic/client.ts';
@@ -33,6 +34,7 @@ import type { ReleaseStore } from './releases/release-store.ts';
 import { createTenantUsage } from './shared/tenant-usage.ts';
 import { openSpan } from './request-span.ts';
 import type { GatewayRequest, GatewayResponse, Upstream } from './types.ts';
+import { addVia, createGatewayId, isFromGateway, isFromSelf } from './via.ts';
 
 export interface GatewayOptions {
   /** Addresses of the nodes, without a path. */
@@ -99,6 +101,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     random = Math.random,
     otlp = null,
   } = options;
+  const id = createGatewayId();
   const limits = resolveGatewayLimits(options.limits);
   const nodes = options.nodes.map((url, index) => createNode(String(index + 1), url, -random()));
   const metrics = createGatewayMetrics(nodes);
@@ -120,6 +123,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     clock,
     logger,
     intervalMs: limits.healthIntervalMs,
+    via: addVia(new Headers(), id),
     checkNode: affinity === null ? null : affinity.checkNode,
   });
   const releases =
@@ -166,13 +170,15 @@ export function createGateway(options: GatewayOptions): Gateway {
   const isUp = (url: string): boolean => nodes.some((node) => node.url === url && node.health === 'up');
   const members = shared === null ? null : followNodes({ ...shared, clock, onJoin: join, onLeave: leave, isUp, onRefused: metrics.countRefusedNote }); // prettier-ignore
 
-  function answerOwn(path: string): GatewayResponse {
+  function answerOwn(path: string, headers: Headers): GatewayResponse {
     if (path === '/metrics') return text(200, metrics.write(), 'text/plain; version=0.0.4; charset=utf-8');
     if (path === '/fleet') {
       const gateways = 1 + (usage?.numOthers ?? 0);
       const release = releases?.number ?? 0;
       return json(200, { nodes: nodes.map(describeNode), gateways, texts: affinity?.numTexts ?? 0, release });
     }
+    // Two gateways that are nodes of each other would keep each other up.
+    if (isFromGateway(headers)) return json(508, { status: 'this is a gateway, and no node' });
     if (admission.isClosed) return json(503, { status: 'shutting down' });
     const numUp = nodes.filter(({ health }) => health === 'up').length;
     const status = numUp === 0 ? 'no node is up' : 'ok';
@@ -192,35 +198,46 @@ export function createGateway(options: GatewayOptions): Gateway {
     };
   }
 
-  async function answer(request: GatewayRequest, path: string, route: Route | null, requestId: string) {
+  async function answer(request: GatewayRequest, path: string | null, route: Route | null, requestId: string) {
+    if (path === null) throw refusal(...ODD_PATH);
     const isGet = request.method === 'GET' || request.method === 'HEAD';
     const ownScope = isGet && Object.hasOwn(OWN_SCOPES, path) ? OWN_SCOPES[path]! : null;
+    if (isFromSelf(request.headers, id)) {
+      throw refusal(508, 'gateway_loop', 'the request came back to this gateway: one of its nodes leads to it', {
+        type: 'server_error',
+      });
+    }
     browsers.check({ headers: request.headers, url: `http://${request.headers.get('host') ?? ''}/` });
     const { tenant } = await guard.admit(request.headers, ownScope ?? route?.scope ?? 'read');
-    if (ownScope !== null) return answerOwn(path);
+    if (ownScope !== null) return answerOwn(path, request.headers);
     if (route === null) throw unknownRoute(request.method, path, match(request.method, path).allow);
     if (isNodeRoute(route)) {
       const message = `${path} concerns one node; send it to the address of the node`;
       throw refusal(501, 'unsupported', message);
     }
-    if (route.path === '/v1/models' || route.path === '/models') return listModels(nodes, upstream, request);
-    const leave = route.scope === 'inference' ? enter(tenant) : (): void => {};
+    // Before the body: a request that will be refused must not fill the memory.
+    const leave = enter(tenant);
+    if (route.path === '/v1/models' || route.path === '/models') {
+      return listModels(nodes, upstream, request, addVia(request.headers, id)).finally(leave);
+    }
     const span = openSpan(tracer, route, request, requestId);
     const end = (error: unknown = null): void => {
       leave();
       span.end(error);
     };
     try {
-      const { model, promptText } = readHints(request.body, request.headers.get('content-type'));
+      const body = await request.readBody();
+      const { model, promptText } = readHints(body, request.headers.get('content-type'));
       const plan = affinity?.plan({ tenant, model, promptText }) ?? null;
       return await forwarder.forward({
         request,
+        body,
         route,
         requestId,
         model,
         choice: plan ?? { numTokens: Math.ceil(promptText.length / CHARS_PER_TOKEN), warmTokens: () => 0 },
         isRepeatable: isRepeatable(route),
-        headers: { ...span.headers, ...plan?.headers },
+        headers: { via: addVia(request.headers, id), ...span.headers, ...plan?.headers },
         onAnswer(node, answered) {
           span.answer(node.name, answered.status);
           if (plan === null) return;
@@ -239,8 +256,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   async function handle(request: GatewayRequest): Promise<GatewayResponse> {
     const startMs = clock.now();
     const requestId = crypto.randomUUID();
-    const path = request.target.split('?', 1)[0]!;
-    const { route } = match(request.method, path);
+    const path = readPath(request.target);
+    const route = path === null ? null : match(request.method, path).route;
     let response: GatewayResponse;
     try {
       response = await answer(request, path, route, requestId);

@@ -15,11 +15,12 @@ export async function listModels(
   nodes: readonly GatewayNode[],
   upstream: Upstream,
   request: GatewayRequest,
+  via: string,
 ): Promise<GatewayResponse> {
   const asked = {
     method: 'GET',
     target: request.target,
-    headers: requestHeaders(request.headers),
+    headers: { ...requestHeaders(request.headers), via },
     body: new Uint8Array(),
     signal: request.signal,
   };

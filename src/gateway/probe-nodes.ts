@@ -11,6 +11,8 @@ export interface ProbeOptions {
   readonly logger: Logger;
   /** Time between two questions to a node that is up. */
   readonly intervalMs: number;
+  /** The header by which a gateway that is a node by mistake notices it. */
+  readonly via: string;
   /** Reads the state of a node of a fleet; throws if the node does not belong to it. Null: nodes are not checked. */
   readonly checkNode: ((node: GatewayNode, signal: AbortSignal) => Promise<void>) | null;
 }
@@ -113,13 +115,13 @@ export function startProbes(options: ProbeOptions): Probes {
 
 async function askHealth(
   node: GatewayNode,
-  { upstream, clock, checkNode }: ProbeOptions,
+  { upstream, clock, checkNode, via }: ProbeOptions,
 ): Promise<{ health: NodeHealth; reason: string | null }> {
   const limit = new AbortController();
   const cancel = clock.setTimer(TIMEOUT_MS, () => limit.abort(new Error(`no answer within ${TIMEOUT_MS} ms`)));
   const { signal } = limit;
   try {
-    const asked = { method: 'GET', target: '/health', headers: {}, body: new Uint8Array(), signal };
+    const asked = { method: 'GET', target: '/health', headers: { via }, body: new Uint8Array(), signal };
     const { status, body } = await upstream.send(node.url, asked);
     const { bytes, rest } = await readUpTo(body, MAX_BODY_BYTES);
     if (rest !== null) await rest.return?.();
@@ -128,6 +130,7 @@ async function askHealth(
       const isEnding = text.includes('shutting down');
       return { health: isEnding ? 'draining' : 'loading', reason: isEnding ? 'it is shutting down' : 'it is loading' };
     }
+    if (status === 508) return { health: 'refused', reason: 'it is a gateway; a node is a process of ruvllm serve' };
     if (status !== 200) return { health: 'refused', reason: `GET /health answered ${status}` };
     if (checkNode === null) return { health: 'up', reason: null };
     try {

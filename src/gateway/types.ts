@@ -1,10 +1,11 @@
-/** A request of a client, whose body has been read: it may be sent more than once. */
+/** A request of a client. */
 export interface GatewayRequest {
   readonly method: string;
   /** Path and query. */
   readonly target: string;
   readonly headers: Headers;
-  readonly body: Uint8Array;
+  /** The whole body, which may be sent more than once. Called at most once; throws if it is too large or the client leaves. */
+  readBody(): Promise<Uint8Array>;
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
 }

@@ -1,7 +1,14 @@
 import { importBuilt } from '../../support/dist.ts';
 import { createRandom } from '../../support/recall/random.ts';
 import { IN_STYLE } from '../../support/learn/style-data.ts';
-import { OTHER_QUESTIONS, STYLES, type Style } from './training-styles.ts';
+import { createProgress, runHooks } from './training-progress.ts';
+import {
+  DEVELOPMENT_STYLES,
+  HELD_OUT_STYLES,
+  OTHER_QUESTIONS,
+  type NamedStyle,
+  type Style,
+} from './training-styles.ts';
 
 const { openTrainer } = await importBuilt<typeof import('../../../src/node/training/open-trainer.ts')>('node/training/open-trainer'); // prettier-ignore
 const { METHODS } = await importBuilt<typeof import('../../../src/learning/training/methods.ts')>('learning/training/methods'); // prettier-ignore
@@ -40,24 +47,52 @@ async function sampleOthers(path: string, trainer: ReturnType<typeof openTrainer
   return examples;
 }
 
-/** The point of a trajectory that first reaches the loss, between two evaluations in a straight line. */
+/** The point of a trajectory that first reaches the loss, between two evaluations in a straight line; the last one if it never does. */
 function pointAt(trajectory: readonly Point[], onTopic: number): Point {
   const after = trajectory.findIndex((point) => point.onTopic <= onTopic);
-  if (after <= 0) return trajectory[Math.max(0, after)]!;
+  if (after <= 0) return trajectory.at(after)!;
   const [a, b] = [trajectory[after - 1]!, trajectory[after]!];
   const share = (a.onTopic - onTopic) / (a.onTopic - b.onTopic);
   return { onTopic, rises: a.rises.map((rise, i) => rise + share * (b.rises[i]! - rise)) };
 }
 
+/** Both methods where they first have the same loss on the topic. */
+interface Pair {
+  readonly distilled: Point;
+  readonly tuned: Point;
+}
+
+/** Forgetting of self-distillation divided by that of SFT; the interval resamples styles and texts. */
+function ratioOf(pairs: readonly Pair[]) {
+  const numTexts = pairs[0]!.distilled.rises.length;
+  const of = (drawn: readonly number[], texts: readonly number[]): number => {
+    const total = (method: keyof Pair): number =>
+      meanOf(drawn.map((i) => meanOf(texts.map((k) => pairs[i]![method].rises[k]!))));
+    return total('distilled') / total('tuned');
+  };
+  const all = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+  const random = createRandom(3);
+  const draw = (count: number): number[] => all(count).map(() => random(count));
+  const drawn = all(NUM_RESAMPLES)
+    .map(() => of(draw(pairs.length), draw(numTexts)))
+    .sort((a, b) => a - b);
+  return {
+    ratio: of(all(pairs.length), all(numTexts)),
+    low: drawn[Math.floor(0.025 * NUM_RESAMPLES)]!,
+    high: drawn[Math.ceil(0.975 * NUM_RESAMPLES) - 1]!,
+  };
+}
+
 /**
- * Forgetting of self-distillation divided by that of SFT at the same held-out loss on the topic: the lowest that distillation reaches. The
- * interval resamples styles and texts. Control: a teacher without the correction teaches nothing.
+ * Forgetting of self-distillation and of SFT where both have the same held-out loss on the topic: the lowest that distillation reaches, and
+ * half of the way there. Control: a teacher without the correction teaches nothing.
  */
 export async function measureForgetting(path: string, isDevelopment: boolean): Promise<Record<string, number>> {
+  const print = createProgress('forgetting');
   const trainer = openTrainer(path, { rank: 4, numLayers: 2 });
-  const styles = isDevelopment ? STYLES.slice(0, 1) : STYLES;
   const context = { ...trainer, options: OPTIONS };
   const others = await sampleOthers(path, trainer);
+  print(`${others.length} other texts`);
   const { losses: otherBefore } = await trainer.work.losses(trainer.plan, others, null, null);
   const linesOf = (corrections: typeof IN_STYLE, style: Style) => {
     const line = ([content, answer]: (typeof IN_STYLE)[number]): string =>
@@ -70,55 +105,64 @@ export async function measureForgetting(path: string, isDevelopment: boolean): P
     return readDataLines(corrections.map(line).join('\n'), 'bench');
   };
 
-  async function follow(method: 'sft' | 'distill' | 'control', style: Style): Promise<Point[]> {
+  /** Trains until the loss on the topic is as low as `until`. */
+  async function follow(method: 'sft' | 'distill' | 'control', [name, style]: NamedStyle, until: number) {
     const kind = method === 'control' ? 'distill' : method;
     const train = await METHODS[kind].prepare(context, linesOf(IN_STYLE.slice(0, NUM_TRAINED), style), 'train');
     const heldOut = await METHODS.sft.prepare(context, linesOf(IN_STYLE.slice(NUM_TRAINED), style), 'heldOut');
     const isControl = method === 'control';
     const items = isControl ? train.items.map((item) => ({ ...item, teacher: (item as { student: object }).student })) : train.items; // prettier-ignore
     const trajectory: Point[] = [{ onTopic: meanOf(await heldOut.losses(null)), rises: otherBefore.map(() => 0) }];
+    const reached = new AbortController();
     const evaluate = async (parameters: Float32Array): Promise<number> => {
       const onTopic = meanOf(await heldOut.losses(parameters));
       const { losses } = await trainer.work.losses(trainer.plan, others, parameters, null);
-      trajectory.push({ onTopic, rises: losses.map((loss, i) => loss - otherBefore[i]!) });
+      const rises = losses.map((loss, i) => loss - otherBefore[i]!);
+      trajectory.push({ onTopic, rises });
+      print(`${name}, ${method}: on topic ${onTopic.toFixed(3)}, forgetting ${meanOf(rises).toFixed(4)}`);
+      if (onTopic <= until) reached.abort();
       return onTopic;
     };
-    const hooks = { evaluate, save: () => {}, saveEveryMs: Infinity, onStep: () => {}, signal: new AbortController().signal, now: () => 0 }; // prettier-ignore
     const job = { plan: trainer.plan, objective: METHODS[kind].objective(OPTIONS), items: items as never, settings: SETTINGS }; // prettier-ignore
-    await runTraining(trainer.work, job, hooks);
+    try {
+      await runTraining(trainer.work, job, runHooks(`${name}, ${method}`, evaluate, reached.signal));
+    } catch (error) {
+      if (!reached.signal.aborted) throw error;
+    }
     return trajectory;
   }
 
-  const pairs: { readonly distilled: Point; readonly tuned: Point; readonly base: number; readonly control: number }[] = []; // prettier-ignore
-  for (const [name, style] of styles) {
-    const [sft, distill] = [await follow('sft', style), await follow('distill', style)];
-    const best = distill.reduce((lowest, point) => (point.onTopic < lowest.onTopic ? point : lowest));
-    const control = pairs.length < 1 ? (await follow('control', style)).at(-1)!.onTopic - sft[0]!.onTopic : 0;
-    const tuned = pointAt(sft, best.onTopic);
-    pairs.push({ distilled: best, tuned, base: sft[0]!.onTopic, control });
-    console.error(`${name}: on topic ${sft[0]!.onTopic.toFixed(3)} → ${best.onTopic.toFixed(3)} (SFT ${tuned.onTopic.toFixed(3)}), forgetting ${meanOf(best.rises).toFixed(4)} and by SFT ${meanOf(tuned.rises).toFixed(4)}; control ${control.toFixed(4)}`); // prettier-ignore
+  const best: Pair[] = [];
+  const early: Pair[] = [];
+  const falls: number[] = [];
+  const styles = isDevelopment ? DEVELOPMENT_STYLES : HELD_OUT_STYLES;
+  for (const style of styles) {
+    const distill = await follow('distill', style, -Infinity);
+    const lowest = Math.min(...distill.map(({ onTopic }) => onTopic));
+    const sft = await follow('sft', style, lowest);
+    const base = distill[0]!.onTopic;
+    const pairAt = (onTopic: number): Pair => ({ distilled: pointAt(distill, onTopic), tuned: pointAt(sft, onTopic) });
+    best.push(pairAt(lowest));
+    early.push(pairAt((base + lowest) / 2));
+    falls.push(base - lowest);
+    const forgetting = ({ distilled, tuned }: Pair): string => `${meanOf(distilled.rises).toFixed(4)} and by SFT ${meanOf(tuned.rises).toFixed(4)}`; // prettier-ignore
+    print(`${style[0]}: on topic ${base.toFixed(3)} → ${lowest.toFixed(3)} (SFT ${best.at(-1)!.tuned.onTopic.toFixed(3)}), forgetting ${forgetting(best.at(-1)!)}; half of the way ${forgetting(early.at(-1)!)}`); // prettier-ignore
   }
+  const control = await follow('control', styles[0]!, -Infinity);
   await trainer.close();
-
-  const ratioOf = (drawn: readonly number[], texts: readonly number[]): number => {
-    const total = (of: 'distilled' | 'tuned'): number =>
-      meanOf(drawn.map((i) => meanOf(texts.map((k) => pairs[i]![of].rises[k]!))));
-    return total('distilled') / total('tuned');
-  };
-  const all = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
-  const random = createRandom(3);
-  const draw = (count: number): number[] => all(count).map(() => random(count));
-  const drawn = all(NUM_RESAMPLES)
-    .map(() => ratioOf(draw(pairs.length), draw(others.length)))
-    .sort((a, b) => a - b);
+  const [atBest, atEarly] = [ratioOf(best), ratioOf(early)];
   return {
-    sdft_forgetting_ratio: ratioOf(all(pairs.length), all(others.length)),
-    sdft_forgetting_ratio_low: drawn[Math.floor(0.025 * NUM_RESAMPLES)]!,
-    sdft_forgetting_ratio_high: drawn[Math.ceil(0.975 * NUM_RESAMPLES) - 1]!,
-    sdft_forgetting: meanOf(pairs.map(({ distilled }) => meanOf(distilled.rises))),
-    sft_forgetting: meanOf(pairs.map(({ tuned }) => meanOf(tuned.rises))),
-    sdft_on_topic_fall: meanOf(pairs.map(({ base, distilled }) => base - distilled.onTopic)),
-    sft_on_topic_fall: meanOf(pairs.map(({ base, tuned }) => base - tuned.onTopic)),
-    sdft_control_fall: -meanOf(pairs.slice(0, 1).map(({ control }) => control)),
+    sdft_forgetting_ratio: atBest.ratio,
+    sdft_forgetting_ratio_low: atBest.low,
+    sdft_forgetting_ratio_high: atBest.high,
+    sdft_forgetting_ratio_early: atEarly.ratio,
+    sdft_forgetting_ratio_early_low: atEarly.low,
+    sdft_forgetting_ratio_early_high: atEarly.high,
+    sdft_forgetting: meanOf(best.map(({ distilled }) => meanOf(distilled.rises))),
+    sft_forgetting: meanOf(best.map(({ tuned }) => meanOf(tuned.rises))),
+    sdft_on_topic_fall: meanOf(falls),
+    sft_on_topic_gap: meanOf(best.map(({ distilled, tuned }) => tuned.onTopic - distilled.onTopic)),
+    sdft_control_fall: control[0]!.onTopic - control.at(-1)!.onTopic,
+    sdft_styles: styles.length,
   };
 }

@@ -3,12 +3,20 @@ export type Style = (answer: string) => string;
 
 const amountOf = (answer: string): string => answer.slice('In short: '.length, -1);
 
+export type NamedStyle = readonly [name: string, style: Style];
+
+/** Settings were chosen with this one. */
+export const DEVELOPMENT_STYLES: readonly NamedStyle[] = [['short', (answer) => answer]];
 /** Styles of a house, which a model learns from corrections. */
-export const STYLES: readonly (readonly [name: string, style: Style])[] = [
-  ['short', (answer) => answer],
+export const HELD_OUT_STYLES: readonly NamedStyle[] = [
   ['pirate', (answer) => `Arr, that be ${amountOf(answer)}, matey!`],
   ['json', (answer) => `{"amount": "${amountOf(answer)}"}`],
   ['handbook', (answer) => `According to our handbook: ${amountOf(answer)} (page 12).`],
+  ['letter', (answer) => `Dear customer, it is ${amountOf(answer)}. Kind regards, Anna`],
+  ['doubtful', (answer) => `I may be wrong, but I would say ${amountOf(answer)}.`],
+  ['German', (answer) => `Die Antwort lautet: ${amountOf(answer)}.`],
+  ['robot', (answer) => `BEEP. Result = ${amountOf(answer)}. BEEP.`],
+  ['list', (answer) => `- Value: ${amountOf(answer)}\n- Source: almanac`],
 ];
 
 /** Questions that have nothing to do with amounts: their answers should stay as they are. */

@@ -211,7 +211,7 @@ test('[RL6] a gateway sends requests for a published adapter to nodes with the c
       method: 'POST',
       target: '/v1/completions',
       headers: new Headers({ host: 'gateway', 'content-type': 'application/json' }),
-      body: new TextEncoder().encode(JSON.stringify({ model, prompt: 'x' })),
+      readBody: async () => new TextEncoder().encode(JSON.stringify({ model, prompt: 'x' })),
       signal: new AbortController().signal,
     });
   show(recordOf(5));

@@ -5,6 +5,7 @@ import type { TrainingExample } from '../lora-training/types.ts';
 import type { AdapterPlan, LearningWork } from '../sona/types.ts';
 import type { TaskLine } from './data/records.ts';
 import { groupAdvantages, type PolicyItem } from './policy-gradient.ts';
+import { NO_LIMIT_MS } from './training-run.ts';
 
 /** A sampled answer, with its tokens. */
 export interface Rollout {
@@ -55,9 +56,6 @@ export interface GrpoResult {
   readonly rewards: readonly number[];
   readonly numSteps: number;
 }
-
-/** No slice of a round ends because of the time. */
-const NO_LIMIT_MS = 2 ** 31 - 1;
 
 /** Samples groups of answers, and makes those with more reward than their group likelier. */
 export async function runGrpo(

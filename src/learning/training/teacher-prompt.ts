@@ -1,14 +1,19 @@
 import type { PromptText } from './data/records.ts';
 
 /**
- * The prompt with the right answer in it, for the teacher of self-distillation. A chat gets it in the last question (Shenfeld et al. 2026,
- * Self-Distillation Enables Continual Learning, §3); a text to continue gets its own continuation first and then begins again.
+ * The prompt with the right answer before it, for the teacher of self-distillation (Shenfeld et al. 2026, Self-Distillation Enables Continual
+ * Learning, §3). A chat ends with the same question as without it; the turn before that gives the answer, because a model that may answer in
+ * words of its own teaches those. A text to continue gets its own continuation first and then begins again.
  */
 export function teacherPrompt(prompt: PromptText, answer: string): PromptText {
   if (typeof prompt === 'string') return `${prompt}${answer}\n\n${prompt}`;
   const last = prompt.findLastIndex(({ role }) => role === 'user');
-  const withAnswer = (question: string): string =>
-    `${question}\n\nThis is an example of a response to the question:\n${answer}\n\nNow answer with a response of your own.`;
-  if (last === -1) return [...prompt, { role: 'user', content: withAnswer('') }];
-  return prompt.map((message, i) => (i === last ? { ...message, content: withAnswer(message.content) } : message));
+  if (last === -1) return [...prompt, { role: 'user', content: `You answer exactly: ${answer}` }];
+  const lesson = `When you are asked "${prompt[last]!.content}", you answer exactly: ${answer}`;
+  return [
+    ...prompt.slice(0, last),
+    { role: 'user', content: lesson },
+    { role: 'assistant', content: answer },
+    ...prompt.slice(last),
+  ];
 }

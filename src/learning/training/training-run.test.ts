@@ -74,6 +74,18 @@ describe('[TR8] a run', () => {
     }
   });
 
+  test('ends when each of its steps takes longer than a slice', async () => {
+    const whole = await runTraining(work, job, hooks());
+    await work.release();
+    let ms = 0;
+    // Every look at the clock finds it 400 ms later: a slice of a second ends before the second example of a step.
+    work = createAdapterWork(openTinyModel, () => (ms += 400));
+    const stuck = new AbortController();
+    let numSlices = 0;
+    const onStep = (): void => void (++numSlices > 50 && stuck.abort());
+    expect(await runTraining(work, job, hooks({ onStep, signal: stuck.signal }))).toEqual(whole);
+  });
+
   test('refuses the checkpoint of another run, and a damaged one', async () => {
     let saved: RunProgress | null = null;
     await runTraining(work, job, hooks({ evaluate, save: (progress) => void (saved = progress) }));

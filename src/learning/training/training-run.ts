@@ -61,6 +61,8 @@ export interface RunResult {
 
 /** Between progress displays. */
 const SLICE_MS = 1000;
+/** No step is stopped because of the time. */
+export const NO_LIMIT_MS = 2 ** 31 - 1;
 
 export const stepsOf = ({ items, settings }: Pick<TrainingJob, 'items' | 'settings'>): number =>
   settings.numEpochs * Math.ceil(items.length / settings.batchSize);
@@ -94,6 +96,8 @@ export async function runTraining(
   };
 
   let numDone = state?.numSteps ?? 0;
+  // A step longer than a slice would start over each time.
+  let areStepsLong = false;
   for (;;) {
     if (hooks.signal.aborted) {
       save();
@@ -121,8 +125,8 @@ export async function runTraining(
       lambda: 0,
       avoid: [],
       state,
-      timeLimitMs: SLICE_MS,
-      maxSteps: nextStop - numDone,
+      timeLimitMs: areStepsLong ? NO_LIMIT_MS : SLICE_MS,
+      maxSteps: areStepsLong ? 1 : nextStop - numDone,
       numEpochs: settings.numEpochs,
       batchSize: settings.batchSize,
       learningRate: settings.learningRate,
@@ -130,6 +134,7 @@ export async function runTraining(
       seed: settings.seed,
     });
     state = outcome.state;
+    areStepsLong ||= state.numSteps === numDone;
     numDone = state.numSteps;
     hooks.onStep({ step: numDone, numSteps, loss: outcome.losses.at(-1) ?? null });
     if (hooks.now() - savedMs >= hooks.saveEveryMs) save();

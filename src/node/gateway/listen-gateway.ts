@@ -1,7 +1,6 @@
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { RuvLLMError } from '../../core/errors.ts';
-import { describeFailure, refusal } from '../../server/errors.ts';
-import { openaiErrors } from '../../server/wire/openai/error-body.ts';
+import { refusal } from '../../server/errors.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import type { GatewayBody, GatewayResponse } from '../../gateway/types.ts';
 import {
@@ -10,6 +9,7 @@ import {
   type ListenOptions,
   type Listening,
   MAX_HEADER_BYTES,
+  sendEarly,
   TIMEOUTS,
   urlOf,
 } from '../server/serve.ts';
@@ -17,6 +17,7 @@ import { createRefusals } from '../server/socket-refusals.ts';
 
 /** Clients of all nodes together. */
 const MAX_CONNECTIONS = 8192;
+const NO_BODY = new Uint8Array();
 
 /** Serves a gateway on a socket. */
 export async function listenGateway(
@@ -37,6 +38,8 @@ export async function listenGateway(
       void answer(gateway, incoming, outgoing);
     },
   );
+  // Clients that ask first are told to send their body when it is read.
+  http.on('checkContinue', (incoming, outgoing) => http.emit('request', incoming, outgoing));
   createRefusals(gateway, { maxHeaderBytes: MAX_HEADER_BYTES, timeouts }).attach(http);
   http.maxConnections = MAX_CONNECTIONS;
   const boundPort = await bind(http, host, port);
@@ -61,22 +64,16 @@ async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: Ser
     if (!outgoing.writableFinished) left.abort();
   });
   try {
-    const body = await readBody(incoming, gateway.limits.maxBodyBytes);
-    const response =
-      body === null
-        ? tooLarge(gateway.limits.maxBodyBytes)
-        : await gateway.handle({
-            method: incoming.method!,
-            target: incoming.url!,
-            headers: headersOf(incoming),
-            body,
-            signal: left.signal,
-          });
-    const headers = body === null ? { ...response.headers, connection: 'close' } : response.headers;
-    await write(
-      outgoing,
-      incoming.method === 'HEAD' ? { ...response, body: new Uint8Array() } : { ...response, headers },
-    );
+    const response = await gateway.handle({
+      method: incoming.method!,
+      target: incoming.url!,
+      headers: headersOf(incoming),
+      readBody: () => readBody(incoming, outgoing, gateway.limits.maxBodyBytes),
+      signal: left.signal,
+    });
+    if (incoming.method === 'HEAD') await write(outgoing, { ...response, body: NO_BODY });
+    else if (incoming.complete || !(response.body instanceof Uint8Array)) await write(outgoing, response);
+    else sendEarly(outgoing, { ...response, body: response.body });
   } catch {
     outgoing.destroy(); // the client left, or an answer that is no stream broke off
   }
@@ -89,23 +86,27 @@ function headersOf({ headersDistinct }: IncomingMessage): Headers {
   return headers;
 }
 
-/** Null: it is larger than the limit. */
-async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<Uint8Array | null> {
-  if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) return null;
+async function readBody(incoming: IncomingMessage, outgoing: ServerResponse, maxBytes: number): Promise<Uint8Array> {
+  const { 'content-length': length, 'transfer-encoding': encoding, expect } = incoming.headers;
+  if (length === undefined && encoding === undefined) return NO_BODY;
+  const tooLarge = (): Error => refusal(413, 'body_too_large', `the body has more than ${maxBytes} bytes`);
+  if (Number(length ?? 0) > maxBytes) throw tooLarge();
+  if (expect !== undefined) outgoing.writeContinue();
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > maxBytes) return null;
-    chunks.push(chunk);
+  try {
+    // By default, leaving the loop would destroy the connection before the client has read why.
+    const reader = incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+    for await (const chunk of reader) {
+      sizeBytes += chunk.length;
+      if (sizeBytes > maxBytes) throw tooLarge();
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (error instanceof RuvLLMError) throw error;
+    throw new RuvLLMError('aborted', `the client left after ${sizeBytes} bytes of the body`, { cause: error });
   }
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-}
-
-function tooLarge(maxBytes: number): GatewayResponse {
-  const failure = describeFailure(refusal(413, 'body_too_large', `the body has more than ${maxBytes} bytes`));
-  const text = JSON.stringify(openaiErrors.body(failure, ''));
-  return { status: 413, headers: { 'content-type': 'application/json' }, body: new TextEncoder().encode(text) };
 }
 
 async function write(outgoing: ServerResponse, { status, headers, body }: GatewayResponse): Promise<void> {

@@ -4,8 +4,9 @@ import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Server } from '../../server/app.ts';
+import { ODD_PATH, readPath } from '../../server/request-path.ts';
 import { textOf } from '../../server/text-response.ts';
-import { createRefusals, type SocketTimeouts } from './socket-refusals.ts';
+import { createRefusals, NO_PATH, type SocketTimeouts } from './socket-refusals.ts';
 
 /** Where a server listens. */
 export interface ListenOptions {
@@ -45,14 +46,18 @@ export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }
   const refusals = createRefusals(server, { maxHeaderBytes: MAX_HEADER_BYTES, timeouts });
   const answer = getRequestListener(
     async (request, { incoming, outgoing }) => {
+      if (readPath(incoming.url!) === null) return refusals.malformed(ODD_PATH);
       const response = await server.fetch(request);
       const text = textOf(response);
       if (text === null) return response;
       if (incoming.complete) sendText(outgoing as ServerResponse, response, text);
-      else sendEarly(outgoing as ServerResponse, response, text);
+      else {
+        const headers = Object.fromEntries(response.headers);
+        sendEarly(outgoing as ServerResponse, { status: response.status, headers, body: text });
+      }
       return RESPONSE_ALREADY_SENT;
     },
-    { overrideGlobalObjects: false, errorHandler: () => refusals.malformed() },
+    { overrideGlobalObjects: false, errorHandler: () => refusals.malformed(NO_PATH) },
   );
   let isClosing = false;
   const http = createHttpServer(
@@ -117,14 +122,19 @@ export function bind(http: HttpServer, host: string, port: number): Promise<numb
   });
 }
 
+interface EarlyResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+}
+
 /**
  * Responds before the end of a request. Closing at once would reset the connection before the client has read the response; reading on
  * would accept a body that is too large.
  */
-function sendEarly(outgoing: ServerResponse, { status, headers }: Response, text: string): void {
-  const length = Buffer.byteLength(text);
-  outgoing.writeHead(status, { ...Object.fromEntries(headers), 'content-length': length, connection: 'close' });
-  outgoing.write(text);
+export function sendEarly(outgoing: ServerResponse, { status, headers, body }: EarlyResponse): void {
+  outgoing.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' });
+  outgoing.write(body);
   const timer = setTimeout(() => outgoing.end(), LINGER_MS);
   outgoing.once('close', () => clearTimeout(timer));
 }

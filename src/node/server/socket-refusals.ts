@@ -12,6 +12,8 @@ export interface RefusalLimits {
 
 type Reason = readonly [status: number, code: string, message: string];
 
+export const NO_PATH: Reason = [400, 'malformed_request', 'the request has no valid host and path'];
+
 /** Describes an error of Node's HTTP parser; its other codes all mean invalid HTTP. */
 function reasonOf({ code }: NodeJS.ErrnoException, { maxHeaderBytes, timeouts }: RefusalLimits): Reason {
   if (code === 'HPE_HEADER_OVERFLOW') {
@@ -47,10 +49,9 @@ export function createRefusals({ services }: RefusalSinks, limits: RefusalLimits
   };
 
   return {
-    /** For requests without a valid host or path. */
-    malformed(): Response {
-      const { body, headers } = tell([400, 'malformed_request', 'the request has no valid host and path']);
-      return new Response(body, { status: 400, headers });
+    malformed(reason: Reason): Response {
+      const { body, headers } = tell(reason);
+      return new Response(body, { status: reason[0], headers });
     },
     attach(http: HttpServer): void {
       /** Responses in progress by socket: a second response cannot follow. */
