@@ -2,7 +2,8 @@ import { SEARCHED_KINDS } from '../../types.ts';
 import type { LexicalSets } from '../lexical-sets.ts';
 import type { VectorSets } from '../vector-sets.ts';
 import type { Edges } from './edges.ts';
-import { openRow, RECORD_COLUMNS, visibleFields } from './record-row.ts';
+import { openRow, visibleFields } from './record-row.ts';
+import { readRowPage } from './row-pages.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import type { Tenants } from './tenants.ts';
 import type { Tenant } from '../sealer.ts';
@@ -25,10 +26,10 @@ export async function checkStore({ database, tenants, edges, sets, lexicalSets }
     const text = String(Object.values(row)[0]);
     if (text !== 'ok') throw damaged(text);
   }
+  checkRecords(database, tenants);
   let numEdges = 0;
   for (const row of database.prepare('SELECT no FROM tenant WHERE erasing = 0').all()) {
     const tenant = tenants.byNumber(numberOf(row['no']));
-    checkRecords(database, tenant);
     numEdges += edges.check(tenant);
     checkTexts(tenant, lexicalSets);
   }
@@ -38,14 +39,15 @@ export async function checkStore({ database, tenants, edges, sets, lexicalSets }
   await checkVectors(database, sets);
 }
 
-function checkRecords(database: SqlDatabase, tenant: Tenant): void {
-  const statement = database.prepare(
-    `SELECT ${RECORD_COLUMNS} FROM record WHERE tenant = ? AND row > ? ORDER BY row LIMIT ?`,
-  );
+function checkRecords(database: SqlDatabase, tenants: Tenants): void {
+  const opened = new Map<number, Tenant>();
   for (let last = 0; ;) {
-    const rows = statement.all(tenant.no, last, PAGE_ROWS);
+    const rows = readRowPage(database, last, PAGE_ROWS);
     if (rows.length === 0) return;
     for (const row of rows) {
+      const no = numberOf(row['tenant']);
+      const tenant = opened.get(no) ?? tenants.byNumber(no);
+      opened.set(no, tenant);
       const { record, head } = openRow(row, tenant.id, '', tenant.sealer);
       if (visibleFields(record.fields, tenant.sealer) !== head.fieldsText) {
         throw damaged(`the record ${record.id} has other searchable fields than sealed ones`);

@@ -1,7 +1,8 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import { numberOf, textOf } from '../row-values.ts';
 import type { Tenant } from '../sealer.ts';
-import { openRow, RECORD_COLUMNS } from './record-row.ts';
+import { openRow } from './record-row.ts';
+import { lastRowOf, readRowPage } from './row-pages.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import type { Tenants } from './tenants.ts';
 
@@ -31,28 +32,35 @@ export async function scrubRows({ database, tenants, isEnded, defer, onDamaged }
   };
   const pause = (): Promise<void> => new Promise((resolve) => defer(resolve));
   attempt(() => checkStructure(database));
+  /** By number; null: its key cannot be opened. */
+  const opened = new Map<number, Tenant | null>();
+  const open = (no: number): Tenant | null => {
+    const known = opened.get(no);
+    if (known !== undefined) return known;
+    const tenant = attempt(() => tenants.byNumber(no));
+    opened.set(no, tenant);
+    return tenant;
+  };
   const numbers = attempt(() => database.prepare('SELECT no FROM tenant WHERE erasing = 0').all()) ?? [];
-  const statement = database.prepare(
-    `SELECT ${RECORD_COLUMNS} FROM record WHERE tenant = ? AND row > ? ORDER BY row LIMIT ?`,
-  );
   for (const { no } of numbers) {
     await pause();
     if (isEnded()) return;
     const isErased =
       database.prepare('SELECT 1 FROM tenant WHERE no = ? AND erasing = 0').all(numberOf(no)).length === 0;
-    const tenant = isErased ? null : attempt(() => tenants.byNumber(numberOf(no)));
-    if (tenant === null) continue;
-    for (let last = 0; !isEnded(); await pause()) {
-      const rows = attempt(() => statement.all(tenant.no, last, PAGE_ROWS)) ?? [];
-      if (rows.length === 0) break;
-      for (const row of rows) attempt(() => checkRow(row, tenant));
-      last = Math.max(last + 1, numberOf(rows.at(-1)!['row']));
-    }
+    if (!isErased) open(numberOf(no));
   }
-}
-
-function checkRow(row: Parameters<typeof openRow>[0], tenant: Tenant): void {
-  openRow(row, tenant.id, '', tenant.sealer);
+  const lastRow = attempt(() => lastRowOf(database)) ?? 0;
+  for (let last = 0; last < lastRow && !isEnded(); await pause()) {
+    const rows = attempt(() => readRowPage(database, last, PAGE_ROWS));
+    for (const row of rows ?? []) {
+      const tenant = open(numberOf(row['tenant']));
+      if (tenant !== null) attempt(() => openRow(row, tenant.id, '', tenant.sealer));
+    }
+    // Behind rows that cannot be read there may be others.
+    if (rows === null) last += PAGE_ROWS;
+    else if (rows.length === 0) return;
+    else last = Math.max(last + 1, numberOf(rows.at(-1)!['row']));
+  }
 }
 
 function checkStructure(database: SqlDatabase): void {
