@@ -24,8 +24,8 @@ export interface BatchChaosOptions {
 interface BatchBody {
   readonly id: string;
   readonly status: string;
-  readonly output_file_id: string | null;
-  readonly error_file_id: string | null;
+  readonly output_file_id?: string | null;
+  readonly error_file_id?: string | null;
   readonly request_counts: { readonly completed: number; readonly failed: number };
 }
 
@@ -115,7 +115,8 @@ export async function benchBatchChaos({
     let numErrors = 0;
     for (const id of ids) {
       const { output_file_id: output, error_file_id: errors } = await read(id);
-      for (const file of [output, errors].filter((one) => one !== null)) {
+      for (const file of [output, errors]) {
+        if (file == null) continue;
         const lines = (await ask(`/v1/files/${file}/content`)).split('\n').filter((line) => line !== '');
         if (file === errors) numErrors += lines.length;
         for (const line of lines) {
