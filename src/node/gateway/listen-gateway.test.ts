@@ -9,6 +9,7 @@ import { createGateway, type Gateway, type GatewayOptions } from '../../gateway/
 import { createHttpUpstream } from '../../platform/node/gateway/http-upstream.ts';
 import { createKeyStore, type KeyStore } from '../../server/keys/key-store.ts';
 import type { Logger } from '../../server/logger.ts';
+import { readOtlpOptions } from '../../server/telemetry/otlp-options.ts';
 import { TIMEOUTS, type ListenOptions } from '../server/serve.ts';
 import { listenGateway } from './listen-gateway.ts';
 
@@ -293,6 +294,48 @@ describe('[GW20] a circle of gateways', () => {
     target = other;
     expect((await complete(other)).status).toBe(200);
   });
+});
+
+test('[TR8] spans of a gateway have neither words nor keys nor baggage, and invalid traces begin new ones', async () => {
+  const bodies: string[] = [];
+  const collector = await openNode((request, response) => {
+    request.on('data', (part: Buffer) => bodies.push(part.toString()));
+    request.on('end', () => response.end('{}'));
+  });
+  const node = await openNode();
+  const { keys, key } = await createKeys();
+  const otlp = readOtlpOptions(collector.url, { OTEL_METRICS_EXPORTER: 'none', OTEL_BSP_SCHEDULE_DELAY: '10' });
+  const { url } = await openGateway([node.url], { keys, isOpen: false, otlp });
+  const [trace, parent] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+  const traces = [`00-${trace}-${parent}-01`, `00-${trace}-${parent}-00`, `ff-${trace}-${parent}-01`, `00-${'0'.repeat(32)}-${parent}-01`, `00-${trace}-${parent}-01-extra`, '00-secret-secret-01', `00-${trace}-${parent}-01, 00-${trace}-${parent}-01`, 'secret'.repeat(1000)]; // prettier-ignore
+  const body = JSON.stringify({ model: 'm', prompt: 'secret words' });
+  for (const traceparent of traces) {
+    const headers = `${key}traceparent: ${traceparent}\r\ntracestate: secret=${'s'.repeat(600)}\r\nbaggage: secret=${'b'.repeat(4000)}\r\nconnection: close\r\n`; // prettier-ignore
+    const answers = await ask(url, head('/v1/completions?secret=1', headers, body.length), body);
+    expect(answers.map(({ status }) => status)).toEqual([200]);
+  }
+  // All but the one that its client does not sample.
+  await expect.poll(() => bodies.join().match(/"traceId":"\w+"/g)?.length).toBe(traces.length - 1);
+  const ids = bodies.join().match(/"traceId":"\w+"/g)!;
+  expect(ids.filter((id) => id.includes(trace))).toHaveLength(1);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(bodies.join()).not.toMatch(/secret|Bearer|sk-|sss|bbb/);
+  // Nodes are told valid traces only.
+  for (const { headers } of node.requests.filter((_, index) => index !== 1)) {
+    expect(headers.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
+  }
+});
+
+test('[TR3] a collector that hangs delays neither requests nor the end of a gateway', async () => {
+  const collector = await openNode(() => {});
+  const node = await openNode();
+  const otlp = readOtlpOptions(collector.url, { OTEL_BSP_SCHEDULE_DELAY: '1' });
+  const { url } = await openGateway([node.url], { otlp });
+  for (let i = 0; i < 20; i++) {
+    expect((await ask(url, head('/v1/completions', 'connection: close\r\n', 2), '{}'))[0]!.status).toBe(200);
+  }
+  expect(collector.requests.length).toBe(1);
+  await ends.pop()!(); // closes it without time for the last spans
 });
 
 test('[GW11] headers that the other side names as those of its connection, and headers of proxies, are not passed on', async () => {
