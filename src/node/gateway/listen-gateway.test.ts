@@ -183,6 +183,27 @@ describe('[GW21] a client that leaves', () => {
   });
 });
 
+test('[GW22] bodies in progress are bounded: of one tenant to half, so that others are answered', async () => {
+  const node = await openNode();
+  const keys = createKeyStore(createMemoryKeys(), () => 1000);
+  const keyOf = async (tenant: string): Promise<string> =>
+    `authorization: Bearer ${(await keys.create({ name: tenant, tenant, scopes: ['inference'] })).token}\r\nconnection: close\r\n`;
+  const [flood, calm, third] = [await keyOf('flood'), await keyOf('calm'), await keyOf('third')];
+  const { url } = await openGateway([node.url], { keys, isOpen: false, limits: { maxHeldBytes: 2_000_000 } });
+  const body = `"${'x'.repeat(599_998)}"`;
+  const send = async (key: string): Promise<RawAnswer> => (await ask(url, head('/v1/completions', key, 600_000), body))[0]!; // prettier-ignore
+  const slow = await openSocket(url, head('/v1/completions', flood, 900_000) + 'x'.repeat(899_999));
+  await expect.poll(async () => (await send(flood)).status).toBe(503);
+  const refused = await send(flood);
+  expect([errorOf(refused), Number(refused.headers['retry-after'])]).toEqual([[503, 'overloaded'], 2]);
+  expect(refused.body).toContain('at most 1000000 may be held');
+  expect((await send(calm)).status).toBe(200);
+  const other = await openSocket(url, head('/v1/completions', calm, 900_000) + 'x'.repeat(899_999));
+  await expect.poll(async () => (await send(third)).body).toContain('at most 2000000 may be held');
+  for (const socket of [slow, other]) socket.destroy();
+  for (const key of [flood, calm, third]) await expect.poll(async () => (await send(key)).status).toBe(200);
+});
+
 test('[GW18] headers beyond 16 KiB are a 431', async () => {
   const node = await openNode();
   const { url } = await openGateway([node.url]);
