@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../src/core/clock.ts';
 import { publishRelease } from '../src/gateway/releases/publish-release.ts';
-import { type PublishedAdapter, signedBytes } from '../src/gateway/releases/release-record.ts';
+import {
+  compareReleases,
+  type PublishedAdapter,
+  readRecord,
+  signedBytes,
+  writeRecord,
+} from '../src/gateway/releases/release-record.ts';
 import { openNatsBus } from '../src/platform/node/gateway/nats-bus.ts';
 import { createNatsReleaseStore } from '../src/platform/node/gateway/nats-release-store.ts';
 import { publicKeyText, signBytes } from '../src/platform/node/signing/ed25519.ts';
@@ -292,6 +298,55 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
     elsewhere.run('fleet', 'trust', (JSON.parse(folder.run('fleet', 'key').stdout) as { key: string }).key);
     const joined = await elsewhere.launch({ onErrorOutput() {} }, `tiny=${folder.model}`, '--no-memory', '--no-dashboard', '--threads', '1', '--fleet-secret', secret); // prettier-ignore
     expect(await ask(joined)).toBe(one);
+  });
+
+  test('[RL8] [RL9] do not go back when signed records are written again, and publishers may have other clocks', async () => {
+    const nodes = [await startNode(), await startNode()];
+    const { store, keys } = await openStore();
+    expect((await publish(first).end).status).toBe(0);
+    const old = (await store.read())!;
+    // A publisher whose clock is half a minute behind.
+    const change = async (skewMs: number, adapters: readonly PublishedAdapter[]): Promise<number> => {
+      const clock = { ...systemClock, wallClock: () => systemClock.wallClock() + skewMs };
+      const signal = AbortSignal.timeout(60_000);
+      return (await publishRelease({ store, keys, clock, limitMs: 30_000, signal, change: () => adapters })).release.number; // prettier-ignore
+    };
+    const { committed } = readRecord(keys, old.text)!;
+    expect(await change(-30_000, [])).toBe(committed.number + 1);
+    await expect(change(-90_000, committed.adapters)).rejects.toThrow('no node has announced itself');
+    expect((await publish(second).end).status).toBe(0);
+    const { release } = await status();
+
+    // Replayed while all nodes are there, and while one is away.
+    const replay = async (text: string): Promise<void> =>
+      void (await store.write(text, (await store.read())!.revision));
+    const restored = () => expect.poll(async () => (await status()).release, { timeout: 30_000 }).toBe(release);
+    const answers: (string | number)[] = [];
+    const watching = new AbortController();
+    const watched = (async () => {
+      while (!watching.signal.aborted) answers.push(...(await askAll([nodes[0]!])));
+    })();
+    await replay(old.text);
+    await restored();
+    nodes[1]!.process.kill('SIGKILL');
+    await replay(old.text);
+    nodes[1] = await startNode();
+    await restored();
+    watching.abort();
+    await watched;
+    expect(await askAll(nodes)).toEqual([two, two]);
+    expect(answers.filter((answer) => answer !== two && answer !== 503)).toEqual([]);
+
+    // Another content with the number of the active release: signed, as by a publisher that was told a lie by its store.
+    const latest = readRecord(keys, (await store.read())!.text)!;
+    const twin = { ...latest.committed, adapters: committed.adapters };
+    await replay(writeRecord(keys, { ...latest, committed: twin }));
+    const [kept, winner] = compareReleases(twin, latest.committed) > 0 ? [twin, one] : [latest.committed, two];
+    const read = async () => readRecord(keys, (await store.read())!.text)!.committed;
+    await expect.poll(read, { timeout: 30_000 }).toEqual(kept);
+    await expect.poll(() => askAll(nodes), { timeout: 30_000 }).toEqual([winner, winner]);
+    expect((await publish(first).end).status).toBe(0);
+    expect(await askAll(nodes)).toEqual([one, one]);
   });
 
   test('say which option is missing or wrong', async () => {

@@ -63,12 +63,13 @@ export function createFleetAffinity(options: FleetAffinityOptions): Affinity {
 
   function plan({ tenant, model, promptText }: Parameters<Affinity['plan']>[0]): AffinityPlan {
     const bytes = new TextEncoder().encode(promptText);
+    const sizeBytes = bytes.length; // the plan lives as long as its request: it must not hold the text
     const hashes = hashText(keys.textSalt, { tenant, model }, bytes);
     const places = texts.find(hashes);
     const ratio = bytesPerToken.get(model ?? '') ?? FIRST_BYTES_PER_TOKEN;
     const warm = new Map<GatewayNode, number>();
     return {
-      numTokens: Math.ceil(bytes.length / ratio),
+      numTokens: Math.ceil(sizeBytes / ratio),
       warmTokens(node) {
         const cached = warm.get(node) ?? warmBlocks(node, places) * BLOCK_TOKENS;
         warm.set(node, cached);
@@ -78,9 +79,9 @@ export function createFleetAffinity(options: FleetAffinityOptions): Affinity {
       learn(_node, headers) {
         const prompt = readPromptBlocks(headers[PROMPT_BLOCKS_HEADER]);
         if (prompt === null || prompt.numBlocks === 0) return;
-        share(texts.learn(hashes, bytes.length, prompt));
+        share(texts.learn(hashes, sizeBytes, prompt));
         if (bytesPerToken.size >= MAX_MODELS) bytesPerToken.clear();
-        bytesPerToken.set(model ?? '', bytes.length / (prompt.numBlocks * BLOCK_TOKENS));
+        bytesPerToken.set(model ?? '', sizeBytes / (prompt.numBlocks * BLOCK_TOKENS));
       },
     };
   }

@@ -4,6 +4,8 @@ import { integerOption, numberOption, resolveOptions } from '../core/options.ts'
 export interface GatewayLimits {
   /** Bytes of a request body. Default 4 MiB. */
   readonly maxBodyBytes: number;
+  /** Bytes of the bodies of requests in progress, across all tenants; one tenant may have half of them. Default 256 MiB. */
+  readonly maxHeldBytes: number;
   /** Requests in progress, across all tenants and nodes. Default 1024. */
   readonly maxRequests: number;
   /** Requests of one tenant in progress, across all nodes. Default 128. */
@@ -22,6 +24,7 @@ export interface GatewayLimits {
 export function resolveGatewayLimits(limits?: Partial<GatewayLimits>): GatewayLimits {
   return resolveOptions<GatewayLimits>('gateway limits', limits, {
     maxBodyBytes: integerOption(4 * 2 ** 20, 1, 256 * 2 ** 20),
+    maxHeldBytes: integerOption(256 * 2 ** 20, 1, 2 ** 40),
     maxRequests: integerOption(1024, 1, 100_000),
     maxRequestsPerTenant: integerOption(128, 1, 100_000),
     requestsPerMinute: numberOption(12_000, 0.1, 10_000_000),

@@ -21,6 +21,7 @@ import { createForwarder } from './forward.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './gateway-metrics.ts';
 import { type GatewayLimits, resolveGatewayLimits } from './gateway-options.ts';
 import { createRouteMatcher } from './match-route.ts';
+import { createHeldBytes } from './held-bytes.ts';
 import { listModels } from './model-list.ts';
 import { createNode, type GatewayNode } from './node-table.ts';
 import { startProbes } from './probe-nodes.ts';
@@ -116,6 +117,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const browsers = createBrowserGuard(options.browsers);
   const usage = shared === null ? null : createTenantUsage({ ...shared, clock, onRefused: metrics.countRefusedNote });
   const admission = createAdmission(limits, clock, usage ?? undefined);
+  const heldBytes = createHeldBytes(limits.maxHeldBytes);
   const match = createRouteMatcher(ROUTES);
   const probes = startProbes({
     nodes,
@@ -221,12 +223,17 @@ export function createGateway(options: GatewayOptions): Gateway {
       return listModels(nodes, upstream, request, addVia(request.headers, id)).finally(leave);
     }
     const span = openSpan(tracer, route, request, requestId);
+    const held = heldBytes.open(tenant);
+    let isOver = false;
     const end = (error: unknown = null): void => {
+      if (isOver) return;
+      isOver = true;
       leave();
+      held.release();
       span.end(error);
     };
     try {
-      const body = await request.readBody();
+      const body = await request.readBody(held.add);
       const { model, promptText } = readHints(body, request.headers.get('content-type'));
       const plan = affinity?.plan({ tenant, model, promptText }) ?? null;
       return await forwarder.forward({

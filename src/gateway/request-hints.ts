@@ -1,3 +1,5 @@
+import { checkShape } from '../server/json-body.ts';
+
 /** What a gateway reads of a request. */
 export interface RequestHints {
   /** Null: none, or the body is not JSON. Nodes report such errors. */
@@ -6,20 +8,28 @@ export interface RequestHints {
   readonly promptText: string;
 }
 
+/** A smaller body cannot take long to parse, whatever is in it. */
+const LARGE_BODY_BYTES = 65_536;
+/** A body of 4 MB with more values takes up to 600 ms to parse, in which no other request is answered; nodes refuse it by default. */
+const SHAPE = { maxJsonDepth: 1000, maxJsonValues: 200_000 };
+
 const NO_HINTS: RequestHints = { model: null, promptText: '' };
 
 /** Fields that become the prompt, in the order in which templates write them, in all wire formats. */
 const PROMPT_FIELDS = ['tools', 'system', 'instructions', 'messages', 'input', 'prompt'] as const;
 
-/** Reads the model and the prompt of a body of any wire format. */
+/** Reads the model and the prompt of a body of any wire format. Never throws: nodes report what is wrong. */
 export function readHints(body: Uint8Array, contentType: string | null): RequestHints {
   if (body.length === 0 || contentType === null || !contentType.includes('json')) return NO_HINTS;
-  let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder().decode(body));
+    if (body.length > LARGE_BODY_BYTES) checkShape(body, SHAPE);
+    return hintsOf(JSON.parse(new TextDecoder().decode(body)));
   } catch {
-    return NO_HINTS;
+    return NO_HINTS; // no JSON, or nested too deeply to be written again
   }
+}
+
+function hintsOf(value: unknown): RequestHints {
   if (typeof value !== 'object' || value === null) return NO_HINTS;
   const fields = value as Readonly<Record<string, unknown>>;
   const parts = PROMPT_FIELDS.filter((name) => Object.hasOwn(fields, name) && fields[name] !== null);

@@ -4,8 +4,11 @@ export interface GatewayRequest {
   /** Path and query. */
   readonly target: string;
   readonly headers: Headers;
-  /** The whole body, which may be sent more than once. Called at most once; throws if it is too large or the client leaves. */
-  readBody(): Promise<Uint8Array>;
+  /**
+   * The whole body, which may be sent more than once. Called at most once; throws if it is too large, the client leaves or `onBytes`
+   * throws, which is called with the size of each part.
+   */
+  readBody(onBytes: (numBytes: number) => void): Promise<Uint8Array>;
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
 }

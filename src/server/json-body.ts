@@ -99,7 +99,10 @@ export async function readBytes(request: Request, maxBytes: number): Promise<Uin
 const STRUCTURE_COST = 6;
 
 /** Runs before parsing, so that depth and number of values are bounded for any input. */
-function checkShape(bytes: Uint8Array, { maxJsonDepth, maxJsonValues }: BodyLimits): void {
+export function checkShape(
+  bytes: Uint8Array,
+  { maxJsonDepth, maxJsonValues }: Pick<BodyLimits, 'maxJsonDepth' | 'maxJsonValues'>,
+): void {
   let depth = 0;
   let numValues = 1;
   for (let index = 0; index < bytes.length; index++) {

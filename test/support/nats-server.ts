@@ -17,7 +17,7 @@ export interface NatsServer {
   dispose(): Promise<void>;
 }
 
-async function freePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -28,7 +28,7 @@ async function freePort(): Promise<number> {
 /** Is not started yet: processes of a fleet must not depend on the order. */
 export async function createNatsServer(): Promise<NatsServer> {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-nats-'));
-  const port = await freePort();
+  const port = await findFreePort();
   let child: ChildProcess | null = null;
   const kill = async (): Promise<void> => {
     const running = child;

@@ -8,7 +8,7 @@ import type { CommandContext } from '../command.ts';
 import { fillValues } from '../flags.ts';
 import { usageError } from '../usage-error.ts';
 import { FLEET_SECRET_FLAG } from './fleet-secret-flag.ts';
-import { NATS_FLAG } from './nats-flag.ts';
+import { ADVERTISE_FLAG, NATS_FLAG } from './nats-flag.ts';
 import { readNodeUrl } from './node-url.ts';
 
 export function hasFleetBus({ values, io }: CommandContext): boolean {
@@ -80,7 +80,8 @@ export async function announceServer(
 }
 
 function readAdvertised(context: CommandContext, listeningUrl: string): string {
-  const advertised = context.values['--advertise'] as string | undefined;
+  const { values, io } = context;
+  const advertised = fillValues([ADVERTISE_FLAG], values, io.environment)['--advertise'] as string | undefined;
   if (advertised === undefined) {
     const { hostname, origin } = new URL(listeningUrl);
     if (hasFleetBus(context) && ['0.0.0.0', '[::]'].includes(hostname)) {

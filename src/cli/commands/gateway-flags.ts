@@ -7,6 +7,8 @@ import { API_KEY_FLAG, OTLP_FLAG } from './serve-flags.ts';
 /** Limits of the gateway, across all nodes. */
 export const GATEWAY_LIMIT_FLAGS: readonly Flag[] = defineFlags({
   '--max-body <size> maxBodyBytes': 'maximum size of a request body; default 4MiB',
+  '--max-held <size> maxHeldBytes':
+    'maximum size of the bodies of all concurrent requests; one tenant may have half of it; default 256MiB',
   '--max-requests <n> maxRequests': 'maximum number of concurrent requests; default 1024',
   '--max-requests-per-tenant <n> maxRequestsPerTenant':
     'maximum number of concurrent requests per tenant, on all nodes together; default 128',

@@ -1,4 +1,4 @@
-import { defineFlags, type Flag } from '../flags.ts';
+import type { Flag } from '../flags.ts';
 
 /** The message server that connects the processes of a fleet. It may contain a password. */
 export const NATS_FLAG: Flag = {
@@ -10,6 +10,10 @@ export const NATS_FLAG: Flag = {
     'NATS server with JetStream that connects nodes and gateways, such as nats://10.0.0.5:4222; requires --fleet-secret (RUVLLM_NATS_URL)',
 };
 
-export const ADVERTISE_FLAGS = defineFlags({
-  '--advertise <url>': 'with --nats: address that gateways use for this node; default: that of --host and --port',
-});
+export const ADVERTISE_FLAG: Flag = {
+  name: '--advertise',
+  value: 'url',
+  variable: 'RUVLLM_ADVERTISE',
+  description:
+    'with --nats: address that gateways use for this node; default: that of --host and --port (RUVLLM_ADVERTISE)',
+};

@@ -6,7 +6,7 @@ import { LOAD_FLAGS } from '../load-flags.ts';
 import { EMBEDDER_FLAG, PROJECTION_FLAG } from '../memory/embedder-flag.ts';
 import { FLEET_SECRET_FLAG } from './fleet-secret-flag.ts';
 import { KV_SHARED_FLAGS } from './kv-shared-flags.ts';
-import { ADVERTISE_FLAGS, NATS_FLAG } from './nats-flag.ts';
+import { ADVERTISE_FLAG, NATS_FLAG } from './nats-flag.ts';
 
 /** Also of the gateway. */
 export const OTLP_FLAG = {
@@ -118,7 +118,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   API_KEY_FLAG,
   FLEET_SECRET_FLAG,
   NATS_FLAG,
-  ...ADVERTISE_FLAGS,
+  ADVERTISE_FLAG,
   {
     name: '--no-model',
     value: null,

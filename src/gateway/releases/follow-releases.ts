@@ -7,6 +7,8 @@ import type { Logger } from '../../server/logger.ts';
 import { entryName } from '../shared/membership.ts';
 import { createReportWriter, type NodeReport } from './node-report.ts';
 import {
+  compareReleases,
+  EMPTY_RECORD,
   NO_RELEASE,
   type PublishedAdapter,
   type Release,
@@ -93,7 +95,10 @@ export function followReleases({
   const started = new Promise<void>((resolve) => (resolveStarted = resolve));
   let floor = readRecord(keys, kept.read() ?? '');
 
-  const isLatest = (): boolean => record !== null && record.committed.number === active.number;
+  /** Null: no release was ever seen here. */
+  const latestKnown = (): ReleaseRecord | null =>
+    record !== null && (floor === null || compareReleases(record.committed, floor.committed) > 0) ? record : floor;
+  const isLatest = (): boolean => record !== null && record.committed === active;
 
   function endStart(): void {
     isStarting = false;
@@ -113,14 +118,17 @@ export function followReleases({
       return false;
     }
     if (problem === UNSIGNED) note(null);
-    const number = next?.committed.number ?? 0;
-    const least = Math.max(floor?.committed.number ?? 0, record?.committed.number ?? 0);
-    if (number < least) {
-      logger.log('warn', 'release', { reason: `the store has release ${number} instead of ${least}; restored` });
-      restore(stored?.revision ?? 0);
+    const committed = next?.committed ?? NO_RELEASE;
+    const latest = latestKnown();
+    if (latest !== null && compareReleases(committed, latest.committed) < 0) {
+      const reason = `the store has release ${committed.number} instead of ${latest.committed.number}; restored`;
+      logger.log('warn', 'release', { reason });
+      restore(latest, stored?.revision ?? 0);
       return false;
     }
-    record = next ?? { committed: NO_RELEASE, previous: null, proposal: null };
+    // The same release stays the same object: `isLatest` is asked with each request.
+    const known = [record?.committed, active].find((one) => one !== undefined && compareReleases(one, committed) === 0);
+    record = { ...(next ?? EMPTY_RECORD), committed: known ?? committed };
     const { proposal } = record;
     if (pending !== null && pending.id !== proposal?.id) endPending();
     if (proposal !== null && pending === null) startPending(proposal.id, proposal.limitMs, stored!.revision);
@@ -129,9 +137,7 @@ export function followReleases({
   }
 
   /** A store that was restarted without its disk gets the record back from the first node that notices. */
-  function restore(revision: number): void {
-    const latest = (record?.committed.number ?? 0) > (floor?.committed.number ?? 0) ? record : floor;
-    const { committed, previous } = latest!;
+  function restore({ committed, previous }: ReleaseRecord, revision: number): void {
     adapters
       .upload([...committed.adapters, ...(previous?.adapters ?? [])])
       .then(() => store.write(writeRecord(keys, { committed, previous, proposal: null }), revision))
@@ -165,7 +171,7 @@ export function followReleases({
   async function advance(): Promise<void> {
     if (isStopped || record === null) return;
     const { committed, proposal } = record;
-    if (committed.number !== active.number) await commit(committed, record);
+    if (committed !== active) await commit(committed, record);
     else if (proposal === null && prepared !== null) {
       prepared = null;
       adapters.discard();

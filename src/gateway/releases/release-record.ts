@@ -66,6 +66,16 @@ export function signedBytes({
 export const isSameAdapter = (a: PublishedAdapter, b: PublishedAdapter): boolean =>
   a.model === b.model && a.name === b.name && a.sha256 === b.sha256;
 
+/**
+ * Below 0: `a` is older. A store that lost a write may accept two releases with one number: all nodes must prefer the same one, whichever
+ * they saw first.
+ */
+export function compareReleases(a: Release, b: Release): number {
+  if (a.number !== b.number) return a.number - b.number;
+  const [textA, textB] = [a, b].map(({ adapters }) => JSON.stringify(adapters)) as [string, string];
+  return textA === textB ? 0 : textA < textB ? -1 : 1;
+}
+
 export function writeRecord(keys: FleetKeys, record: ReleaseRecord): string {
   const body = JSON.stringify(record);
   const text = JSON.stringify({ body, signature: keys.sign('release', body) });

@@ -1,6 +1,6 @@
 import type { FleetKeys } from '../../server/fleet/fleet-keys.ts';
 import type { NoteRefusal } from '../shared/signed-notes.ts';
-import { NO_RELEASE, type Release, readRecord } from './release-record.ts';
+import { compareReleases, NO_RELEASE, type Release, readRecord } from './release-record.ts';
 import type { ReleaseStore } from './release-store.ts';
 
 /** The committed release as a gateway knows it. */
@@ -24,8 +24,8 @@ export function followCommits({ store, keys, onCommit, onRefused }: FollowCommit
   store.watch(({ text }) => {
     const record = readRecord(keys, text);
     if (record === null) return onRefused('signature');
-    // A lower number is an old record that somebody has written again.
-    if (record.committed.number <= release.number) return;
+    // An older one is a record that somebody has written again.
+    if (compareReleases(record.committed, release) <= 0) return;
     release = record.committed;
     onCommit(release.number);
   });

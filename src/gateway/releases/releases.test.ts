@@ -79,10 +79,10 @@ describe('a record of releases', () => {
 });
 
 describe('a node', () => {
-  function openNode() {
+  function openNode({ store, state, show } = createStore(), kept: { text: string | null } = { text: null }) {
     const clock = createManualClock();
-    const { store, state, show } = createStore();
     const calls: string[] = [];
+    let active: readonly string[] = [];
     const releases = followReleases({
       store,
       keys,
@@ -93,20 +93,21 @@ describe('a node', () => {
           calls.push('prepare');
           return {};
         },
-        async activate() {
+        async activate(adapters) {
           calls.push('activate');
+          active = adapters.map(({ sha256 }) => sha256.slice(0, 2));
         },
         discard: () => void calls.push('discard'),
         async upload() {},
       },
-      kept: { read: () => null, write() {} },
+      kept: { read: () => kept.text, write: (text) => void (kept.text = text) },
     });
     releases.join('http://node');
     const beat = async (): Promise<void> => {
       await releases.beat(clock.now());
       await settle();
     };
-    return { clock, state, show, calls, releases, beat };
+    return { clock, state, show, calls, releases, beat, active: () => active };
   }
 
   test('[RL5] serves for 6 s without the record, and for 1.5 s during a publication', async () => {
@@ -157,6 +158,54 @@ describe('a node', () => {
     expect(readRecord(keys, state.text!)!.committed.number).toBe(5);
     await beat();
     expect(releases.number).toBe(5);
+  });
+
+  test('[RL8] keeps its release after a restart, whatever the store shows: none, an older one, or an older one with a proposal', async () => {
+    const shared = createStore();
+    const kept = { text: null };
+    const before = openNode(shared, kept);
+    shared.show(recordOf(5));
+    await before.beat();
+    before.releases.stop();
+    const replayed = recordOf(4, { proposal: { id: 'p', members: ['http://node'], limitMs: 60_000, number: 9, adapters: [] } }); // prettier-ignore
+    for (const text of [null, writeRecord(keys, recordOf(4)), writeRecord(keys, replayed)]) {
+      const { state, releases, beat, calls } = openNode(shared, kept);
+      state.text = text;
+      await beat();
+      expect(readRecord(keys, state.text!)).toEqual(recordOf(5));
+      await beat();
+      expect([releases.number, calls]).toEqual([5, ['activate']]);
+      releases.stop();
+    }
+  });
+
+  test('[RL9] keeps the same one of two releases with one number as every other node, whichever it saw first', async () => {
+    const [low, high] = ['aa', 'bb'].map((digits) => recordOf(5, { committed: { number: 5, adapters: [{ ...adapter, sha256: digits.repeat(32) }] } })); // prettier-ignore
+    for (const order of [
+      [low!, high!],
+      [high!, low!],
+    ]) {
+      const shared = createStore();
+      const kept = { text: null };
+      const { beat, releases, active } = openNode(shared, kept);
+      for (const record of order) {
+        shared.show(record);
+        await settle();
+        await beat();
+      }
+      releases.check();
+      expect([active(), releases.number]).toEqual([['bb'], 5]);
+      expect(readRecord(keys, shared.state.text!)).toEqual(high);
+      releases.stop();
+      shared.state.text = writeRecord(keys, low!);
+      const restarted = openNode(shared, kept);
+      await restarted.beat();
+      await restarted.beat();
+      expect(restarted.active()).toEqual(['bb']);
+      shared.show(recordOf(9)); // a gap: numbers are times
+      await settle();
+      expect([restarted.active(), restarted.releases.number]).toEqual([['ab'], 9]);
+    }
   });
 
   test('[RL1] frees what it prepared when the publication is aborted', async () => {

@@ -6,9 +6,11 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { parseAnswers, type RawAnswer, talk } from '../../../test/support/raw-http.ts';
 import { createMemoryKeys, createTestServer, listenOnLoopback } from '../../../test/support/test-server.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../gateway/gateway.ts';
+import { readHints } from '../../gateway/request-hints.ts';
 import { createHttpUpstream } from '../../platform/node/gateway/http-upstream.ts';
 import { createKeyStore, type KeyStore } from '../../server/keys/key-store.ts';
 import type { Logger } from '../../server/logger.ts';
+import { readOtlpOptions } from '../../server/telemetry/otlp-options.ts';
 import { TIMEOUTS, type ListenOptions } from '../server/serve.ts';
 import { listenGateway } from './listen-gateway.ts';
 
@@ -182,6 +184,54 @@ describe('[GW21] a client that leaves', () => {
   });
 });
 
+test('[GW22] bodies in progress are bounded: of one tenant to half, so that others are answered', async () => {
+  const node = await openNode();
+  const keys = createKeyStore(createMemoryKeys(), () => 1000);
+  const keyOf = async (tenant: string): Promise<string> =>
+    `authorization: Bearer ${(await keys.create({ name: tenant, tenant, scopes: ['inference'] })).token}\r\nconnection: close\r\n`;
+  const [flood, calm, third] = [await keyOf('flood'), await keyOf('calm'), await keyOf('third')];
+  const { url } = await openGateway([node.url], { keys, isOpen: false, limits: { maxHeldBytes: 2_000_000 } });
+  const body = `"${'x'.repeat(599_998)}"`;
+  const send = async (key: string): Promise<RawAnswer> => (await ask(url, head('/v1/completions', key, 600_000), body))[0]!; // prettier-ignore
+  const slow = await openSocket(url, head('/v1/completions', flood, 900_000) + 'x'.repeat(899_999));
+  await expect.poll(async () => (await send(flood)).status).toBe(503);
+  const refused = await send(flood);
+  expect([errorOf(refused), Number(refused.headers['retry-after'])]).toEqual([[503, 'overloaded'], 2]);
+  expect(refused.body).toContain('at most 1000000 may be held');
+  expect((await send(calm)).status).toBe(200);
+  const other = await openSocket(url, head('/v1/completions', calm, 900_000) + 'x'.repeat(899_999));
+  await expect.poll(async () => (await send(third)).body).toContain('at most 2000000 may be held');
+  for (const socket of [slow, other]) socket.destroy();
+  for (const key of [flood, calm, third]) await expect.poll(async () => (await send(key)).status).toBe(200);
+});
+
+test('[GW23] bodies that are nested too deeply, have too many values or are no JSON are reported by the node', async () => {
+  const node = await listenOnLoopback(createTestServer([]));
+  ends.push(() => node.close(0));
+  const logged: string[] = [];
+  const logger: Logger = { log: (level) => void logged.push(level) };
+  const { url } = await openGateway([node.url], { logger });
+  const list = (content: string): string => `{"model":"m","messages":[${content}]}`;
+  const bodies = [
+    [list('['.repeat(20_000) + ']'.repeat(20_000)), 422, 'json_too_deep'],
+    [list('['.repeat(500_000) + ']'.repeat(500_000)), 422, 'json_too_deep'],
+    [list(Array(1_000_000).fill('1').join(',')), 422, 'json_too_large'],
+    ['['.repeat(30_000), 422, 'json_too_deep'],
+    ['\u0000', 400, 'invalid_json'],
+    ['null', 400, null],
+  ] as const;
+  for (const [body, status, code] of bodies) {
+    const answers = await ask(url, head('/v1/chat/completions', 'connection: close\r\n', body.length), body);
+    const [got, reason] = errorOf(answers[0]!);
+    expect([body.slice(0, 40), got, code === null ? null : reason]).toEqual([body.slice(0, 40), status, code]);
+  }
+  expect(logged).not.toContain('error');
+  const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+  expect(readHints(encode(list('1,'.repeat(150_000) + '1')), 'application/json').model).toBe('m');
+  // Not even parsed.
+  expect(readHints(encode(list('1,'.repeat(200_000) + '1')), 'application/json').model).toBeNull();
+});
+
 test('[GW18] headers beyond 16 KiB are a 431', async () => {
   const node = await openNode();
   const { url } = await openGateway([node.url]);
@@ -230,7 +280,7 @@ describe('[GW19] a path', () => {
     await fc.assert(
       fc.asyncProperty(target, async ([start, parts]) => {
         const text = `${start}${parts.flat().join('')}`;
-        if (text === '') return;
+        if (text === '' || text === '/') return; // a node has a page there
         both.routes.gateway.length = both.routes.node.length = 0;
         const [through] = await ask(both.gateway, get(text));
         const [byGateway] = both.routes.gateway;
@@ -293,6 +343,48 @@ describe('[GW20] a circle of gateways', () => {
     target = other;
     expect((await complete(other)).status).toBe(200);
   });
+});
+
+test('[TR8] spans of a gateway have neither words nor keys nor baggage, and invalid traces begin new ones', async () => {
+  const bodies: string[] = [];
+  const collector = await openNode((request, response) => {
+    request.on('data', (part: Buffer) => bodies.push(part.toString()));
+    request.on('end', () => response.end('{}'));
+  });
+  const node = await openNode();
+  const { keys, key } = await createKeys();
+  const otlp = readOtlpOptions(collector.url, { OTEL_METRICS_EXPORTER: 'none', OTEL_BSP_SCHEDULE_DELAY: '10' });
+  const { url } = await openGateway([node.url], { keys, isOpen: false, otlp });
+  const [trace, parent] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+  const traces = [`00-${trace}-${parent}-01`, `00-${trace}-${parent}-00`, `ff-${trace}-${parent}-01`, `00-${'0'.repeat(32)}-${parent}-01`, `00-${trace}-${parent}-01-extra`, '00-secret-secret-01', `00-${trace}-${parent}-01, 00-${trace}-${parent}-01`, 'secret'.repeat(1000)]; // prettier-ignore
+  const body = JSON.stringify({ model: 'm', prompt: 'secret words' });
+  for (const traceparent of traces) {
+    const headers = `${key}traceparent: ${traceparent}\r\ntracestate: secret=${'s'.repeat(600)}\r\nbaggage: secret=${'b'.repeat(4000)}\r\nconnection: close\r\n`; // prettier-ignore
+    const answers = await ask(url, head('/v1/completions?secret=1', headers, body.length), body);
+    expect(answers.map(({ status }) => status)).toEqual([200]);
+  }
+  // All but the one that its client does not sample.
+  await expect.poll(() => bodies.join().match(/"traceId":"\w+"/g)?.length).toBe(traces.length - 1);
+  const ids = bodies.join().match(/"traceId":"\w+"/g)!;
+  expect(ids.filter((id) => id.includes(trace))).toHaveLength(1);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(bodies.join()).not.toMatch(/secret|Bearer|sk-|sss|bbb/);
+  // Nodes are told valid traces only.
+  for (const { headers } of node.requests.filter((_, index) => index !== 1)) {
+    expect(headers.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
+  }
+});
+
+test('[TR3] a collector that hangs delays neither requests nor the end of a gateway', async () => {
+  const collector = await openNode(() => {});
+  const node = await openNode();
+  const otlp = readOtlpOptions(collector.url, { OTEL_BSP_SCHEDULE_DELAY: '1' });
+  const { url } = await openGateway([node.url], { otlp });
+  for (let i = 0; i < 20; i++) {
+    expect((await ask(url, head('/v1/completions', 'connection: close\r\n', 2), '{}'))[0]!.status).toBe(200);
+  }
+  expect(collector.requests.length).toBe(1);
+  await ends.pop()!(); // closes it without time for the last spans
 });
 
 test('[GW11] headers that the other side names as those of its connection, and headers of proxies, are not passed on', async () => {

@@ -68,7 +68,7 @@ async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: Ser
       method: incoming.method!,
       target: incoming.url!,
       headers: headersOf(incoming),
-      readBody: () => readBody(incoming, outgoing, gateway.limits.maxBodyBytes),
+      readBody: (onBytes) => readBody(incoming, outgoing, gateway.limits.maxBodyBytes, onBytes),
       signal: left.signal,
     });
     if (incoming.method === 'HEAD') await write(outgoing, { ...response, body: NO_BODY });
@@ -86,7 +86,12 @@ function headersOf({ headersDistinct }: IncomingMessage): Headers {
   return headers;
 }
 
-async function readBody(incoming: IncomingMessage, outgoing: ServerResponse, maxBytes: number): Promise<Uint8Array> {
+async function readBody(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  maxBytes: number,
+  onBytes: (numBytes: number) => void,
+): Promise<Uint8Array> {
   const { 'content-length': length, 'transfer-encoding': encoding, expect } = incoming.headers;
   if (length === undefined && encoding === undefined) return NO_BODY;
   const tooLarge = (): Error => refusal(413, 'body_too_large', `the body has more than ${maxBytes} bytes`);
@@ -100,6 +105,7 @@ async function readBody(incoming: IncomingMessage, outgoing: ServerResponse, max
     for await (const chunk of reader) {
       sizeBytes += chunk.length;
       if (sizeBytes > maxBytes) throw tooLarge();
+      onBytes(chunk.length);
       chunks.push(chunk);
     }
   } catch (error) {

@@ -31,8 +31,22 @@ export const MAX_QUEUE = 2048;
 const MAX_BATCH = 512;
 const MAX_ATTEMPTS = 4;
 const FIRST_RETRY_MS = 1000;
+const MAX_RETRY_MS = 60_000;
+const MAX_ANSWER_BYTES = 65_536;
 /** Answers after which OTLP says that the same request may succeed. */
 const RETRYABLE = new Set([429, 502, 503, 504]);
+
+/** Reads an answer to its end, because its connection stays in use until then; an endless one is cancelled. */
+async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
+  let sizeBytes = 0;
+  for await (const chunk of body ?? []) if ((sizeBytes += chunk.length) > MAX_ANSWER_BYTES) return;
+}
+
+/** Of the header `retry-after`, in seconds; dates count as none. A timer of weeks would ring at once. */
+function readWaitMs(text: string | null): number {
+  const seconds = Number(text ?? 0);
+  return Number.isNaN(seconds) ? 0 : Math.min(MAX_RETRY_MS, Math.max(0, seconds * 1000));
+}
 
 export function createOtlpExporter(context: ExporterContext): OtlpExporter {
   const { options, scope, clock, report } = context;
@@ -55,10 +69,9 @@ export function createOtlpExporter(context: ExporterContext): OtlpExporter {
     try {
       const headers = { 'content-type': 'application/json', ...options.headers };
       const response = await send(url, { method: 'POST', headers, body, signal, redirect: 'error' });
-      const waitSeconds = Number(response.headers.get('retry-after') ?? 0);
-      await response.arrayBuffer(); // otherwise the connection stays in use
+      await discard(response.body);
       if (response.ok) return null;
-      const waitMs = RETRYABLE.has(response.status) ? Math.max(0, waitSeconds * 1000) : null;
+      const waitMs = RETRYABLE.has(response.status) ? readWaitMs(response.headers.get('retry-after')) : null;
       return { reason: `status ${response.status}`, waitMs };
     } catch (error) {
       const cause = (error as { cause?: { code?: string } }).cause?.code;

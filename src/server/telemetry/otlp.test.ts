@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
+import { onAbort } from '../../core/abort.ts';
 import { createManualClock, settle } from '../../../test/support/manual-clock.ts';
 import { createTestServer, entryOf } from '../../../test/support/test-server.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
@@ -121,11 +122,11 @@ describe('[TR2] spans by OTLP', () => {
 
 describe('[TR3] the exporter', () => {
   const span = (name: string) => ({ traceId: '1'.repeat(32), spanId: '2'.repeat(16), parentId: null, traceState: null, name, kind: 'server' as const, startNs: 1n, endNs: 2n, attributes: {}, errorType: null }); // prettier-ignore
-  const open = (url: string, clock = createManualClock()) => {
+  const open = (url: string, clock = createManualClock(), send: typeof fetch = fetch) => {
     const reports: string[] = [];
     const report = (message: string): void => void reports.push(message);
     const options = readOtlpOptions(url, { OTEL_METRICS_EXPORTER: 'none' })!;
-    const exporter = createOtlpExporter({ options, scope: { version: '1', resource: {} }, clock, report });
+    const exporter = createOtlpExporter({ options, scope: { version: '1', resource: {} }, clock, report, fetch: send });
     return { exporter, clock, reports };
   };
   const until = async (isReached: () => boolean, each = (): void => {}): Promise<void> => {
@@ -164,6 +165,62 @@ describe('[TR3] the exporter', () => {
       () => clock.advance(1000),
     );
     expect([received.length, spans().map(({ name }) => name)]).toEqual([4, ['later', 'later', 'later', 'refused']]);
+  });
+
+  test('waits as long as the collector says, up to 60 s, and not at all for a date', async () => {
+    const clock = createManualClock();
+    const answers = ['99999999', 'Fri, 31 Dec 2027 23:59:59 GMT', '-5', null];
+    const asked: number[] = [];
+    const { exporter } = open('http://collector', clock, async () => {
+      asked.push(clock.now());
+      const wait = answers.shift();
+      return new Response(null, { status: wait === null ? 200 : 503, headers: wait == null ? {} : { 'retry-after': wait } }); // prettier-ignore
+    });
+    exporter.add(span('one'));
+    clock.advance(5000);
+    for (let i = 0; i < 100 && exporter.numExported === 0; i++) {
+      await settle();
+      clock.advance(1000);
+    }
+    expect([exporter.numExported, asked.map((ms) => ms - asked[0]!)]).toEqual([1, [0, 60_000, 62_000, 66_000]]);
+  });
+
+  test('keeps a bounded queue in front of a collector that hangs, and ends in time', async () => {
+    const clock = createManualClock();
+    const hang: typeof fetch = (_url, { signal } = {}) =>
+      new Promise((_, reject) => onAbort(signal!, () => reject(new Error('aborted'))));
+    const { exporter } = open('http://collector', clock, hang);
+    for (let i = 0; i < 3 * MAX_QUEUE; i++) exporter.add(span(String(i)));
+    expect(exporter.numDropped).toBe(2 * MAX_QUEUE - 512);
+    let isClosed = false;
+    const closed = exporter.close(2000).then(() => (isClosed = true));
+    clock.advance(1999);
+    await settle();
+    expect(isClosed).toBe(false);
+    clock.advance(1);
+    await closed;
+  });
+
+  test('does not read an endless answer', async () => {
+    let isCancelled = false;
+    const http = createServer((request, response) => {
+      const piece = 'x'.repeat(65_536);
+      const write = (): void => {
+        while (!response.destroyed && response.write(piece));
+        response.once('drain', write);
+      };
+      request.resume().on('end', write);
+      response.on('close', () => (isCancelled = true));
+    });
+    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+    closing.push(async () => {
+      http.closeAllConnections();
+      await new Promise((resolve) => http.close(resolve));
+    });
+    const { exporter, clock } = open(`http://127.0.0.1:${(http.address() as AddressInfo).port}`);
+    exporter.add(span('one'));
+    clock.advance(5000);
+    await expect.poll(() => [exporter.numExported, isCancelled]).toEqual([1, true]);
   });
 
   test('is metered in /metrics', async () => {
