@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { teacherPrompt } from './teacher-prompt.ts';
 
-test('[TR14] the prompt of the teacher ends like the student’s, after turns that give exactly the right answer', () => {
+test('[TR14] the prompt of the teacher ends like that of the student, after turns that give exactly the right answer', () => {
   const chat = [
     { role: 'system' as const, content: 'Be kind.' },
     { role: 'user' as const, content: 'Hi' },
