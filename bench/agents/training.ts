@@ -1,5 +1,5 @@
-// Training tools: forgetting of self-distillation and SFT at the same held-out loss (TinyLlama 1.1B, which follows an answer in its prompt);
-// DPO with true and shuffled labels, GRPO with true and random rewards (stories15M). Prompts of every figure are held out.
+// Training tools: DPO with true and shuffled labels, GRPO with true and random rewards (stories15M); forgetting of self-distillation and
+// SFT (TinyLlama 1.1B, which follows an answer in its prompt). Prompts of every figure are held out.
 import { existsSync } from 'node:fs';
 import { findSmallModel } from '../support/agents/small-model.ts';
 import { printTable } from '../support/report.ts';
@@ -14,9 +14,16 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
     console.error(`no training: ${MODEL} is missing`);
     return {};
   }
-  const preference = await measurePreference(MODEL);
-  const grpo = await measureGrpo(MODEL, isDevelopment);
-  const forgetting = await measureForgetting(await findSmallModel(), isDevelopment);
-  printTable([['training', 'value'], ...[preference, grpo, forgetting].flatMap((figures) => Object.entries(figures).map(([name, value]) => [name, value.toFixed(4)]))]); // prettier-ignore
-  return { ...preference, ...grpo, ...forgetting };
+  const shown = async (figures: Promise<Record<string, number>>): Promise<Record<string, number>> => {
+    console.error(JSON.stringify(await figures));
+    return figures;
+  };
+  // A core each: the models have nothing in common.
+  const [small, forgetting] = await Promise.all([
+    shown(measurePreference(MODEL)).then(async (preference) => ({ ...preference, ...(await shown(measureGrpo(MODEL, isDevelopment))) })), // prettier-ignore
+    findSmallModel().then((path) => shown(measureForgetting(path, isDevelopment))),
+  ]);
+  const all = { ...small, ...forgetting };
+  printTable([['training', 'value'], ...Object.entries(all).map(([name, value]) => [name, value.toFixed(4)])]);
+  return all;
 }

@@ -16,16 +16,17 @@ const { runTraining } = await importBuilt<typeof import('../../../src/learning/t
 const { readDataLines } = await importBuilt<typeof import('../../../src/learning/training/data/read-lines.ts')>('learning/training/data/read-lines'); // prettier-ignore
 const { loadModel } = await importBuilt<typeof import('../../../src/index.ts')>('index');
 
-const SETTINGS = { numEpochs: 4, batchSize: 4, learningRate: 0.001, schedule: 'constant', numWarmupSteps: 0, seed: 1, evaluateEvery: 3, patience: 0 } as const; // prettier-ignore
+/** The defaults of `ruvllm train`, with neither a validation part nor a stop. */
+const SETTINGS = { numEpochs: 3, batchSize: 4, learningRate: 0.001, schedule: 'constant', numWarmupSteps: 0, seed: 1, evaluateEvery: 1, patience: 0 } as const; // prettier-ignore
 const OPTIONS = { beta: 0.1, divergence: 'forward' } as const;
 /** Questions of a style that are trained; the others are held out. */
 const NUM_TRAINED = 20;
 const MAX_OTHER_TOKENS = 32;
 const NUM_RESAMPLES = 2000;
 
-/** Loss on the topic and rise of the loss of each other text, after some steps. */
+/** Loss of each held-out answer on the topic, and rise of the loss of each other text, after some steps. */
 interface Point {
-  readonly onTopic: number;
+  readonly topic: readonly number[];
   readonly rises: readonly number[];
 }
 
@@ -47,45 +48,54 @@ async function sampleOthers(path: string, trainer: ReturnType<typeof openTrainer
   return examples;
 }
 
+const onTopic = ({ topic }: Point): number => meanOf(topic);
+
 /** The point of a trajectory that first reaches the loss, between two evaluations in a straight line; the last one if it never does. */
-function pointAt(trajectory: readonly Point[], onTopic: number): Point {
-  const after = trajectory.findIndex((point) => point.onTopic <= onTopic);
+function pointAt(trajectory: readonly Point[], loss: number): Point {
+  const after = trajectory.findIndex((point) => onTopic(point) <= loss);
   if (after <= 0) return trajectory.at(after)!;
   const [a, b] = [trajectory[after - 1]!, trajectory[after]!];
-  const share = (a.onTopic - onTopic) / (a.onTopic - b.onTopic);
-  return { onTopic, rises: a.rises.map((rise, i) => rise + share * (b.rises[i]! - rise)) };
+  const share = (onTopic(a) - loss) / (onTopic(a) - onTopic(b));
+  const between = (from: readonly number[], to: readonly number[]): number[] =>
+    from.map((value, i) => value + share * (to[i]! - value));
+  return { topic: between(a.topic, b.topic), rises: between(a.rises, b.rises) };
 }
 
-/** Both methods where they first have the same loss on the topic. */
+/** Both methods at the same place of their trajectories, for one style. */
 interface Pair {
   readonly distilled: Point;
   readonly tuned: Point;
 }
 
-/** Forgetting of self-distillation divided by that of SFT; the interval resamples styles and texts. */
-function ratioOf(pairs: readonly Pair[]) {
-  const numTexts = pairs[0]!.distilled.rises.length;
+/** A figure of some pairs with its 95 % interval, which resamples styles and texts. */
+function withInterval(
+  pairs: readonly Pair[],
+  part: keyof Point,
+  figureOf: (distilled: number, tuned: number) => number,
+): { readonly value: number; readonly low: number; readonly high: number } {
   const of = (drawn: readonly number[], texts: readonly number[]): number => {
     const total = (method: keyof Pair): number =>
-      meanOf(drawn.map((i) => meanOf(texts.map((k) => pairs[i]![method].rises[k]!))));
-    return total('distilled') / total('tuned');
+      meanOf(drawn.map((i) => meanOf(texts.map((k) => pairs[i]![method][part][k]!))));
+    return figureOf(total('distilled'), total('tuned'));
   };
   const all = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+  const numTexts = pairs[0]!.distilled[part].length;
   const random = createRandom(3);
   const draw = (count: number): number[] => all(count).map(() => random(count));
   const drawn = all(NUM_RESAMPLES)
     .map(() => of(draw(pairs.length), draw(numTexts)))
     .sort((a, b) => a - b);
   return {
-    ratio: of(all(pairs.length), all(numTexts)),
+    value: of(all(pairs.length), all(numTexts)),
     low: drawn[Math.floor(0.025 * NUM_RESAMPLES)]!,
     high: drawn[Math.ceil(0.975 * NUM_RESAMPLES) - 1]!,
   };
 }
 
 /**
- * Forgetting of self-distillation and of SFT where both have the same held-out loss on the topic: the lowest that distillation reaches, and
- * half of the way there. Control: a teacher without the correction teaches nothing.
+ * Forgetting of self-distillation and of SFT, in two comparisons. Where both first have the same loss on the topic: the lowest that
+ * distillation reaches, and half of the way there. And after the same steps, as without a validation part; then the losses on the topic differ
+ * and are compared, too. Control: a teacher without the correction teaches nothing.
  */
 export async function measureForgetting(path: string, isDevelopment: boolean): Promise<Record<string, number>> {
   const print = createProgress('forgetting');
@@ -105,64 +115,67 @@ export async function measureForgetting(path: string, isDevelopment: boolean): P
     return readDataLines(corrections.map(line).join('\n'), 'bench');
   };
 
-  /** Trains until the loss on the topic is as low as `until`. */
-  async function follow(method: 'sft' | 'distill' | 'control', [name, style]: NamedStyle, until: number) {
+  async function follow(method: 'sft' | 'distill' | 'control', [name, style]: NamedStyle): Promise<Point[]> {
     const kind = method === 'control' ? 'distill' : method;
     const train = await METHODS[kind].prepare(context, linesOf(IN_STYLE.slice(0, NUM_TRAINED), style), 'train');
     const heldOut = await METHODS.sft.prepare(context, linesOf(IN_STYLE.slice(NUM_TRAINED), style), 'heldOut');
     const isControl = method === 'control';
     const items = isControl ? train.items.map((item) => ({ ...item, teacher: (item as { student: object }).student })) : train.items; // prettier-ignore
-    const trajectory: Point[] = [{ onTopic: meanOf(await heldOut.losses(null)), rises: otherBefore.map(() => 0) }];
-    const reached = new AbortController();
+    const trajectory: Point[] = [{ topic: await heldOut.losses(null), rises: otherBefore.map(() => 0) }];
     const evaluate = async (parameters: Float32Array): Promise<number> => {
-      const onTopic = meanOf(await heldOut.losses(parameters));
+      const topic = await heldOut.losses(parameters);
       const { losses } = await trainer.work.losses(trainer.plan, others, parameters, null);
       const rises = losses.map((loss, i) => loss - otherBefore[i]!);
-      trajectory.push({ onTopic, rises });
-      print(`${name}, ${method}: on topic ${onTopic.toFixed(3)}, forgetting ${meanOf(rises).toFixed(4)}`);
-      if (onTopic <= until) reached.abort();
-      return onTopic;
+      trajectory.push({ topic, rises });
+      print(`${name}, ${method}: on topic ${meanOf(topic).toFixed(3)}, forgetting ${meanOf(rises).toFixed(4)}`);
+      return meanOf(topic);
     };
     const job = { plan: trainer.plan, objective: METHODS[kind].objective(OPTIONS), items: items as never, settings: SETTINGS }; // prettier-ignore
-    try {
-      await runTraining(trainer.work, job, runHooks(`${name}, ${method}`, evaluate, reached.signal));
-    } catch (error) {
-      if (!reached.signal.aborted) throw error;
-    }
+    await runTraining(trainer.work, job, runHooks(`${name}, ${method}`, evaluate));
     return trajectory;
   }
 
-  const best: Pair[] = [];
-  const early: Pair[] = [];
-  const falls: number[] = [];
+  const pairs: { readonly atEnd: Pair; readonly atBest: Pair; readonly early: Pair; readonly fall: number }[] = [];
   const styles = isDevelopment ? DEVELOPMENT_STYLES : HELD_OUT_STYLES;
   for (const style of styles) {
-    const distill = await follow('distill', style, -Infinity);
-    const lowest = Math.min(...distill.map(({ onTopic }) => onTopic));
-    const sft = await follow('sft', style, lowest);
-    const base = distill[0]!.onTopic;
-    const pairAt = (onTopic: number): Pair => ({ distilled: pointAt(distill, onTopic), tuned: pointAt(sft, onTopic) });
-    best.push(pairAt(lowest));
-    early.push(pairAt((base + lowest) / 2));
-    falls.push(base - lowest);
-    const forgetting = ({ distilled, tuned }: Pair): string => `${meanOf(distilled.rises).toFixed(4)} and by SFT ${meanOf(tuned.rises).toFixed(4)}`; // prettier-ignore
-    print(`${style[0]}: on topic ${base.toFixed(3)} → ${lowest.toFixed(3)} (SFT ${best.at(-1)!.tuned.onTopic.toFixed(3)}), forgetting ${forgetting(best.at(-1)!)}; half of the way ${forgetting(early.at(-1)!)}`); // prettier-ignore
+    const [distill, sft] = [await follow('distill', style), await follow('sft', style)];
+    const [base, lowest] = [onTopic(distill[0]!), Math.min(...distill.map(onTopic))];
+    const pairAt = (loss: number): Pair => ({ distilled: pointAt(distill, loss), tuned: pointAt(sft, loss) });
+    const pair = {
+      atEnd: { distilled: distill.at(-1)!, tuned: sft.at(-1)! },
+      atBest: pairAt(lowest),
+      early: pairAt((base + lowest) / 2),
+      fall: base - lowest,
+    };
+    pairs.push(pair);
+    const text = ({ distilled, tuned }: Pair): string =>
+      [distilled, tuned].map((point) => `${meanOf(point.rises).toFixed(4)} at ${onTopic(point).toFixed(3)}`).join(' and by SFT '); // prettier-ignore
+    print(`${style[0]}: forgetting at the end ${text(pair.atEnd)}, at the best ${text(pair.atBest)}, early ${text(pair.early)}`); // prettier-ignore
   }
-  const control = await follow('control', styles[0]!, -Infinity);
+  const control = await follow('control', styles[0]!);
   await trainer.close();
-  const [atBest, atEarly] = [ratioOf(best), ratioOf(early)];
+
+  const ratio = (distilled: number, tuned: number): number => distilled / tuned;
+  const [atEnd, atBest, early] = (['atEnd', 'atBest', 'early'] as const).map((place) =>
+    pairs.map((pair) => pair[place]),
+  );
+  const named = (name: string, { value, low, high }: ReturnType<typeof withInterval>): Record<string, number> => ({
+    [name]: value,
+    [`${name}_low`]: low,
+    [`${name}_high`]: high,
+  });
+  const forgetting = (method: keyof Pair, some: readonly Pair[]): number => meanOf(some.map((pair) => meanOf(pair[method].rises))); // prettier-ignore
   return {
-    sdft_forgetting_ratio: atBest.ratio,
-    sdft_forgetting_ratio_low: atBest.low,
-    sdft_forgetting_ratio_high: atBest.high,
-    sdft_forgetting_ratio_early: atEarly.ratio,
-    sdft_forgetting_ratio_early_low: atEarly.low,
-    sdft_forgetting_ratio_early_high: atEarly.high,
-    sdft_forgetting: meanOf(best.map(({ distilled }) => meanOf(distilled.rises))),
-    sft_forgetting: meanOf(best.map(({ tuned }) => meanOf(tuned.rises))),
-    sdft_on_topic_fall: meanOf(falls),
-    sft_on_topic_gap: meanOf(best.map(({ distilled, tuned }) => tuned.onTopic - distilled.onTopic)),
-    sdft_control_fall: control[0]!.onTopic - control.at(-1)!.onTopic,
+    ...named('sdft_forgetting_ratio', withInterval(atBest!, 'rises', ratio)),
+    ...named('sdft_forgetting_ratio_early', withInterval(early!, 'rises', ratio)),
+    sdft_forgetting: forgetting('distilled', atBest!),
+    sft_forgetting: forgetting('tuned', atBest!),
+    ...named('sdft_end_forgetting_ratio', withInterval(atEnd!, 'rises', ratio)),
+    ...named('sdft_end_topic_gap', withInterval(atEnd!, 'topic', (distilled, tuned) => distilled - tuned)),
+    sdft_end_forgetting: forgetting('distilled', atEnd!),
+    sft_end_forgetting: forgetting('tuned', atEnd!),
+    sdft_topic_fall: meanOf(pairs.map(({ fall }) => fall)),
+    sdft_control_fall: onTopic(control[0]!) - onTopic(control.at(-1)!),
     sdft_styles: styles.length,
   };
 }

@@ -16,7 +16,7 @@ const { loadModel } = await importBuilt<typeof import('../../../src/index.ts')>(
 const NUM_SAMPLES = 8;
 /** Enough for both things of an order. */
 const MAX_TOKENS = 16;
-const SETTINGS: GrpoSettings = { numRounds: 12, numPrompts: 8, groupSize: 8, stepsPerRound: 2, clip: 0.2, klWeight: 0.02, learningRate: 0.001, temperature: 1, seed: 2 }; // prettier-ignore
+const SETTINGS: GrpoSettings = { numRounds: 8, numPrompts: 8, groupSize: 8, stepsPerRound: 2, clip: 0.2, klWeight: 0.02, learningRate: 0.001, temperature: 1, seed: 2 }; // prettier-ignore
 
 /**
  * Mean reward of sampled answers to held-out prompts before and after GRPO; the interval counts prompts. The reward is the share of a

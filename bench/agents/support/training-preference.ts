@@ -13,7 +13,7 @@ const OPTIONS = { beta: 0.1, divergence: 'forward' } as const;
 /** Endings of each name, in turn. */
 const PAIRS_PER_NAME = 3;
 /** Draws of the control. */
-const NUM_SHUFFLES = 8;
+const NUM_SHUFFLES = 6;
 
 /** Prompts with a liked and a disliked ending. */
 const pairsOf = (names: readonly string[], endings: typeof TRAINED_ENDINGS) =>

@@ -5,8 +5,9 @@ export interface AttentionBackward {
   /** f32[numTokens × numKvHeads × headDim] */
   readonly k: Float32Array;
   readonly v: Float32Array;
-  /** Gradient of the attended values, shaped like q. */
+  /** Gradient of the attended values, shaped like q; rows before `firstRow` are ignored. */
   readonly dOut: Float32Array;
+  readonly firstRow: number;
   readonly dQ: Float32Array;
   readonly dK: Float32Array;
   readonly dV: Float32Array;
@@ -27,7 +28,7 @@ export function attentionBackward(op: AttentionBackward): void {
   const weights = new Float64Array(op.numTokens);
   const slopes = new Float64Array(op.numTokens);
   for (let head = 0; head < op.numHeads; head++) {
-    for (let token = 0; token < op.numTokens; token++) rowBackward(op, head, token, weights, slopes);
+    for (let token = op.firstRow; token < op.numTokens; token++) rowBackward(op, head, token, weights, slopes);
   }
 }
 

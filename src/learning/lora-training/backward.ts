@@ -6,10 +6,21 @@ import { targetShape } from '../../adapters/target-shapes.ts';
 import type { TrainingStep } from './training-step.ts';
 import type { LayerTarget } from './training-weights.ts';
 
-/** Back-propagates from the residual stream to the lowest adapted matrix and adds to `gradient`. */
-export async function passBackward(step: TrainingStep, firstLayer: number, gradient: Float32Array): Promise<void> {
-  for (let layer = step.shape.numLayers - 1; layer >= firstLayer; layer--) {
-    if (await feedForwardBackward(step, layer, gradient)) await attentionPartBackward(step, layer, gradient);
+/**
+ * Back-propagates from the residual stream to the lowest adapted matrix and adds to `gradient`. In the last layer rows before
+ * `firstRow` of the residual have no gradient: only their K and V reach the loss.
+ */
+export async function passBackward(
+  step: TrainingStep,
+  firstLayer: number,
+  firstRow: number,
+  gradient: Float32Array,
+): Promise<void> {
+  const last = step.shape.numLayers - 1;
+  for (let layer = last; layer >= firstLayer; layer--) {
+    const first = layer === last ? firstRow : 0;
+    if (!(await feedForwardBackward(step, layer, first, gradient))) return;
+    await attentionPartBackward(step, layer, first, gradient);
   }
 }
 
@@ -19,18 +30,22 @@ interface Product {
   readonly dY: Offset;
 }
 
-/** Adds the gradients of the factors and writes dX if something below is adapted; returns whether it is. */
+/** Adds the gradients of the factors and writes dX, from `firstRow` on, if something below is adapted; returns whether it is. */
 async function productsBackward(
   step: TrainingStep,
   layer: number,
-  x: Offset,
-  products: readonly Product[],
-  dX: Offset,
+  firstRow: number,
+  { x: allX, products: all, dX: allDx }: { readonly x: Offset; readonly products: readonly Product[]; readonly dX: Offset }, // prettier-ignore
   gradient: Float32Array,
 ): Promise<boolean> {
-  const { pack, shape, buffers, layout, numTokens } = step;
+  const { pack, shape, buffers, layout } = step;
   const { arena } = pack;
   const { projections } = step.weights.layers[layer]!;
+  const numTokens = step.numTokens - firstRow;
+  const shapeOf = (target: LayerTarget) => targetShape(target, shape, layer);
+  const skipped = firstRow * shapeOf(all[0]!.target).numCols * 4;
+  const [x, dX] = [allX + skipped, allDx + skipped];
+  const products = all.map(({ target, dY }) => ({ target, dY: dY + firstRow * shapeOf(target).numRows * 4 }));
   const crosses = projections[products[0]!.target].transposed !== null;
   if (crosses) {
     for (const [i, { target, dY }] of products.entries()) {
@@ -43,7 +58,7 @@ async function productsBackward(
     const matrix = step.adapted(target, layer);
     if (matrix === undefined) continue;
     const { aStart, bStart } = matrix;
-    const { numRows, numCols } = targetShape(target, shape, layer);
+    const { numRows, numCols } = shapeOf(target);
     const end = bStart + numRows * layout.rank;
     lowRankBackward({
       x: arena.f32(x, numTokens * numCols),
@@ -63,52 +78,67 @@ async function productsBackward(
   return crosses;
 }
 
-function normBackward(step: TrainingStep, x: Offset, weight: Offset): void {
-  const { pack, shape, buffers, epsilon, numTokens } = step;
+function normBackward(step: TrainingStep, firstRow: number, x: Offset, weight: Offset): void {
+  const { pack, shape, buffers, epsilon } = step;
   const { arena } = pack;
   const dim = shape.embeddingDim;
-  const [dY, dX] = [buffers.gradients.hidden, buffers.gradients.residual];
-  const rows = (offset: Offset): Float32Array => arena.f32(offset, numTokens * dim);
-  addRmsNormBackward(rows(x), arena.f32(weight, dim), rows(dY), rows(dX), { numRows: numTokens, epsilon });
+  const numRows = step.numTokens - firstRow;
+  const rows = (offset: Offset): Float32Array => arena.f32(offset + firstRow * dim * 4, numRows * dim);
+  const { hidden, residual } = buffers.gradients;
+  addRmsNormBackward(rows(x), arena.f32(weight, dim), rows(hidden), rows(residual), { numRows, epsilon });
 }
 
 /** Turns the residual's gradient into that of the sum after attention; false: nothing below is adapted. */
-async function feedForwardBackward(step: TrainingStep, layer: number, gradient: Float32Array): Promise<boolean> {
+async function feedForwardBackward(
+  step: TrainingStep,
+  layer: number,
+  firstRow: number,
+  gradient: Float32Array,
+): Promise<boolean> {
   const { pack, shape, buffers, numTokens } = step;
   const own = buffers.layers[layer]!;
   const { residual, hidden, gate, up, activated } = buffers.gradients;
-  const down = [{ target: 'ffn_down', dY: residual }] as const;
-  if (!(await productsBackward(step, layer, own.activated, down, activated, gradient))) return false;
-  const wide = (offset: Offset): Float32Array => pack.arena.f32(offset, numTokens * shape.feedForwardDim);
+  const down = { x: own.activated, products: [{ target: 'ffn_down', dY: residual }], dX: activated } as const;
+  if (!(await productsBackward(step, layer, firstRow, down, gradient))) return false;
+  const { feedForwardDim } = shape;
+  const wide = (offset: Offset): Float32Array =>
+    pack.arena.f32(offset + firstRow * feedForwardDim * 4, (numTokens - firstRow) * feedForwardDim);
   gateBackward(wide(own.gate), wide(own.up), wide(activated), wide(gate), wide(up));
   const products = [
     { target: 'ffn_gate', dY: gate },
     { target: 'ffn_up', dY: up },
   ] as const;
-  if (!(await productsBackward(step, layer, own.feedForwardInput, products, hidden, gradient))) return false;
-  normBackward(step, own.middle, step.weights.layers[layer]!.feedForwardNorm);
+  const both = { x: own.feedForwardInput, products, dX: hidden };
+  if (!(await productsBackward(step, layer, firstRow, both, gradient))) return false;
+  normBackward(step, firstRow, own.middle, step.weights.layers[layer]!.feedForwardNorm);
   return true;
 }
 
 /** Turns the residual's gradient into that of the layer's input if something below is adapted. */
-async function attentionPartBackward(step: TrainingStep, layer: number, gradient: Float32Array): Promise<void> {
+async function attentionPartBackward(
+  step: TrainingStep,
+  layer: number,
+  firstRow: number,
+  gradient: Float32Array,
+): Promise<void> {
   const { buffers } = step;
   const own = buffers.layers[layer]!;
   const { residual, hidden, attended, q, k, v } = buffers.gradients;
-  const output = [{ target: 'attn_output', dY: residual }] as const;
-  if (!(await productsBackward(step, layer, own.attended, output, attended, gradient))) return;
-  headsBackward(step, layer);
+  const output = { x: own.attended, products: [{ target: 'attn_output', dY: residual }], dX: attended } as const;
+  if (!(await productsBackward(step, layer, firstRow, output, gradient))) return;
+  headsBackward(step, layer, firstRow);
   const products = [
     { target: 'attn_q', dY: q },
     { target: 'attn_k', dY: k },
     { target: 'attn_v', dY: v },
   ] as const;
-  if (!(await productsBackward(step, layer, own.attentionInput, products, hidden, gradient))) return;
-  normBackward(step, own.input, step.weights.layers[layer]!.attentionNorm);
+  // All rows: those before the first have K and V.
+  if (!(await productsBackward(step, layer, 0, { x: own.attentionInput, products, dX: hidden }, gradient))) return;
+  normBackward(step, 0, own.input, step.weights.layers[layer]!.attentionNorm);
 }
 
 /** Gradients of q, k and v before rotation and norms, from that of the attended values. */
-function headsBackward(step: TrainingStep, layer: number): void {
+function headsBackward(step: TrainingStep, layer: number, firstRow: number): void {
   const { pack, shape, buffers, rope, epsilon, numTokens } = step;
   const { arena } = pack;
   const { numHeads, numKvHeads, headDim } = shape;
@@ -121,6 +151,7 @@ function headsBackward(step: TrainingStep, layer: number): void {
     k: ofKv(own.k),
     v: ofKv(own.v),
     dOut: ofQ(attended),
+    firstRow,
     dQ: ofQ(q),
     dK: ofKv(k),
     dV: ofKv(v),

@@ -1,6 +1,6 @@
 /**
- * Hidden states below the lowest trained layer. They depend on the tokens alone, so an example of a later epoch starts at that layer: with
- * two trained layers of 22 that is a tenth of the forward pass.
+ * Results that depend on the tokens alone, such as hidden states below the lowest trained layer: an example of a later epoch starts at that
+ * layer, and with two trained layers of 22 that is a tenth of the forward pass.
  */
 export interface FrozenStates {
   find(tokenIds: ArrayLike<number>): Float32Array | null;

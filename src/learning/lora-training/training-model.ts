@@ -186,7 +186,7 @@ function bindModel(
     if (hasFrozenLayers && cached === null) frozenStates.keep(tokenIds, inputOf(firstLayer));
     const loss = objective === null ? total / numTokens : total;
     if (!Number.isFinite(loss)) throw new RuvLLMError('bad_gradient', `the loss of an example is ${loss}`);
-    if (gradient !== null) await passBackward(step, firstLayer, gradient);
+    if (gradient !== null) await passBackward(step, firstLayer, answer.firstRow, gradient);
     return { loss, numTokens };
   }
 

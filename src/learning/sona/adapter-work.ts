@@ -7,10 +7,10 @@ import { createHeadModel } from '../lora-training/head-model.ts';
 import { type ParameterLayout, toFactors } from '../lora-training/parameter-layout.ts';
 import { recordLogps } from '../lora-training/token-objective.ts';
 import { trainLora } from '../lora-training/train-lora.ts';
-import type { TrainingModel } from '../lora-training/types.ts';
+import type { Trainable, TrainingModel } from '../lora-training/types.ts';
 import { type Delta, mergeDeltas } from '../federation/merge-deltas.ts';
 import { orthonormal, removeDirections } from '../micro-lora/token-rows.ts';
-import { createObjective } from '../training/objectives.ts';
+import { createObjective, type ObjectiveItem, type ObjectiveSpec } from '../training/objectives.ts';
 import { rateShare } from '../training/schedule.ts';
 import type { AdapterPlan, LearningWork } from './types.ts';
 
@@ -29,6 +29,8 @@ export const MIN_FISHER_SAMPLES = 8;
 /** The work that needs the weights of a model; one model is open and one job runs at a time. */
 export function createAdapterWork(open: OpenTrainingModel, now: () => number): AdapterWork {
   let opened: { readonly key: string; readonly model: TrainingModel } | null = null;
+  /** The last objective of the open model: it remembers what each of its steps needs. */
+  let used: { readonly key: string; readonly model: TrainingModel; readonly objective: Trainable<ObjectiveItem> } | null = null; // prettier-ignore
   /** Layouts of the models opened so far: serving a version needs no weights. */
   const layouts = new Map<string, ParameterLayout>();
   /** Jobs share the arena of the model. */
@@ -55,9 +57,16 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
     return layout;
   }
 
+  function objectiveOf(model: TrainingModel, spec: ObjectiveSpec): Trainable<ObjectiveItem> {
+    const key = JSON.stringify(spec);
+    if (used?.model !== model || used.key !== key) used = { key, model, objective: createObjective(model, spec) };
+    return used.objective;
+  }
+
   async function close(): Promise<void> {
     const last = opened;
     opened = null;
+    used = null;
     await last?.model.dispose();
   }
 
@@ -86,7 +95,7 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
           state,
           stoppedBy,
           losses: steps,
-        } = await trainLora(createObjective(model, job.objective ?? { kind: 'sft' }), job.train, {
+        } = await trainLora(objectiveOf(model, job.objective ?? { kind: 'sft' }), job.train, {
           parameters: job.parameters,
           state: job.state,
           numEpochs: job.numEpochs,

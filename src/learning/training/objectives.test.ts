@@ -64,7 +64,7 @@ async function worstSlope(objective: Trainable<ObjectiveItem>, item: ObjectiveIt
   return worst;
 }
 
-describe('[TR1] every gradient is the slope of its loss', () => {
+describe('[TR1] [LT11] every gradient is the slope of its loss', () => {
   const expectSlope = async (spec: ObjectiveSpec, item: ObjectiveItem): Promise<void> =>
     expect(await worstSlope(createObjective(model, spec), item)).toBeLessThan(0.02);
 

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import type { TrainingModel } from '../lora-training/types.ts';
 import { openTinyModel } from '../sona/harness.contract.ts';
 import { createAdapterWork } from '../sona/adapter-work.ts';
 import { decodeCheckpoint, encodeCheckpoint } from './checkpoint-file.ts';
@@ -84,6 +85,33 @@ describe('[TR8] a run', () => {
     let numSlices = 0;
     const onStep = (): void => void (++numSlices > 50 && stuck.abort());
     expect(await runTraining(work, job, hooks({ onStep, signal: stuck.signal }))).toEqual(whole);
+  });
+
+  test('[TR13] of self-distillation computes the distributions of the teacher once, although each slice sends its items again', async () => {
+    let numTaught = 0;
+    const counting = async (given: typeof plan): Promise<TrainingModel> => {
+      const model = await openTinyModel(given);
+      const loss: TrainingModel['loss'] = (parameters, ...more) => {
+        if (parameters === null) numTaught++;
+        return model.loss(parameters, ...more);
+      };
+      return { ...model, loss };
+    };
+    await work.release();
+    work = createAdapterWork(counting, () => performance.now());
+    const pairs = items.map((student) => ({ student, teacher: { tokenIds: [90, ...student.tokenIds], numPromptTokens: 3 } })); // prettier-ignore
+    const distill = { ...job, objective: { kind: 'distill', divergence: 'forward' }, items: pairs } as const;
+    const again = structuredClone(distill);
+    const { parameters } = await runTraining(
+      work,
+      { ...again, settings: { ...job.settings, evaluateEvery: 1 } },
+      hooks(),
+    );
+    expect(numTaught).toBe(items.length);
+    await work.release();
+    work = createAdapterWork(openTinyModel, () => performance.now());
+    // One call, in which the model and its objective are new.
+    expect((await runTraining(work, distill, hooks())).parameters).toEqual(parameters);
   });
 
   test('refuses the checkpoint of another run, and a damaged one', async () => {
