@@ -171,7 +171,10 @@ export async function measureForgetting(path: string, isDevelopment: boolean): P
     sdft_forgetting: forgetting('distilled', atBest!),
     sft_forgetting: forgetting('tuned', atBest!),
     ...named('sdft_end_forgetting_ratio', withInterval(atEnd!, 'rises', ratio)),
-    ...named('sdft_end_topic_gap', withInterval(atEnd!, 'topic', (distilled, tuned) => distilled - tuned)),
+    ...named(
+      'sdft_end_topic_gap',
+      withInterval(atEnd!, 'topic', (distilled, tuned) => distilled - tuned),
+    ),
     sdft_end_forgetting: forgetting('distilled', atEnd!),
     sft_end_forgetting: forgetting('tuned', atEnd!),
     sdft_topic_fall: meanOf(pairs.map(({ fall }) => fall)),
