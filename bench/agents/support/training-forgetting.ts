@@ -93,9 +93,9 @@ function withInterval(
 }
 
 /**
- * Forgetting of self-distillation and of SFT, in two comparisons. Where both first have the same loss on the topic: the lowest that
- * distillation reaches, and half of the way there. And after the same steps, as without a validation part; then the losses on the topic differ
- * and are compared, too. Control: a teacher without the correction teaches nothing.
+ * Forgetting of self-distillation and of SFT, in two comparisons. After the same steps, as without a validation part; the losses on the topic
+ * are compared, too. And where both first have the same loss on the topic, as if SFT had been stopped by it: the lowest that distillation
+ * reaches, and half of the way there. Control: a teacher without the correction teaches nothing.
  */
 export async function measureForgetting(path: string, isDevelopment: boolean): Promise<Record<string, number>> {
   const print = createProgress('forgetting');
@@ -166,14 +166,17 @@ export async function measureForgetting(path: string, isDevelopment: boolean): P
   });
   const forgetting = (method: keyof Pair, some: readonly Pair[]): number => meanOf(some.map((pair) => meanOf(pair[method].rises))); // prettier-ignore
   return {
-    ...named('sdft_forgetting_ratio', withInterval(atBest!, 'rises', ratio)),
+    ...named('sdft_forgetting_ratio', withInterval(atEnd!, 'rises', ratio)),
+    ...named(
+      'sdft_topic_gap',
+      withInterval(atEnd!, 'topic', (distilled, tuned) => distilled - tuned),
+    ),
+    sdft_forgetting: forgetting('distilled', atEnd!),
+    sft_forgetting: forgetting('tuned', atEnd!),
+    ...named('sdft_forgetting_ratio_stopped', withInterval(atBest!, 'rises', ratio)),
     ...named('sdft_forgetting_ratio_early', withInterval(early!, 'rises', ratio)),
-    sdft_forgetting: forgetting('distilled', atBest!),
-    sft_forgetting: forgetting('tuned', atBest!),
-    ...named('sdft_end_forgetting_ratio', withInterval(atEnd!, 'rises', ratio)),
-    ...named('sdft_end_topic_gap', withInterval(atEnd!, 'topic', (distilled, tuned) => distilled - tuned)),
-    sdft_end_forgetting: forgetting('distilled', atEnd!),
-    sft_end_forgetting: forgetting('tuned', atEnd!),
+    sdft_forgetting_stopped: forgetting('distilled', atBest!),
+    sft_forgetting_stopped: forgetting('tuned', atBest!),
     sdft_topic_fall: meanOf(pairs.map(({ fall }) => fall)),
     sdft_control_fall: onTopic(control[0]!) - onTopic(control.at(-1)!),
     sdft_styles: styles.length,

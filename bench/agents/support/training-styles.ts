@@ -12,11 +12,7 @@ export const HELD_OUT_STYLES: readonly NamedStyle[] = [
   ['pirate', (answer) => `Arr, that be ${amountOf(answer)}, matey!`],
   ['json', (answer) => `{"amount": "${amountOf(answer)}"}`],
   ['handbook', (answer) => `According to our handbook: ${amountOf(answer)} (page 12).`],
-  ['letter', (answer) => `Dear customer, it is ${amountOf(answer)}. Kind regards, Anna`],
   ['doubtful', (answer) => `I may be wrong, but I would say ${amountOf(answer)}.`],
-  ['German', (answer) => `Die Antwort lautet: ${amountOf(answer)}.`],
-  ['robot', (answer) => `BEEP. Result = ${amountOf(answer)}. BEEP.`],
-  ['list', (answer) => `- Value: ${amountOf(answer)}\n- Source: almanac`],
 ];
 
 /** Questions that have nothing to do with amounts: their answers should stay as they are. */
