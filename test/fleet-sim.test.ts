@@ -222,6 +222,11 @@ test('policies are ordered: oracle, affine, then those that do not know caches',
   expect(figuresOf('affine', { maxTexts: 1000 }).hitShare).toBeLessThan(all.affine.hitShare - 0.1);
 });
 
+test('many gateways wait little longer than one that sees all requests', () => {
+  const [one, many] = [1, 16].map((numGateways) => figuresOf('affine', { numGateways }));
+  expect(many!.p99Ms).toBeLessThan(1.5 * one!.p99Ms);
+});
+
 describe('a replay with measured times', () => {
   test('times are fitted: fixed, per token, and per token it attends to', () => {
     const shapes = [

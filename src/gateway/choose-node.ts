@@ -3,6 +3,25 @@
  * more, a shared prefix would be computed on every node.
  */
 export const TOKENS_PER_REQUEST = 128;
+/** For each gateway of the fleet, and at most: measured in the simulator with 2 to 32 gateways. */
+const STEP_PER_GATEWAY = 128;
+const MAX_STEP = 1024;
+
+/** How loads are compared. */
+export interface LoadScale {
+  readonly tokensPerRequest: number;
+  /** Loads are rounded down to multiples of so many tokens. */
+  readonly stepTokens: number;
+}
+
+/**
+ * A gateway sees the requests of others a second late. If all compared loads exactly, they would send their next requests to the same node;
+ * of nodes with about the same load, each takes the one that it has not chosen for longest.
+ */
+export const scaleFor = (numGateways: number): LoadScale => ({
+  tokensPerRequest: TOKENS_PER_REQUEST,
+  stepTokens: numGateways === 1 ? 1 : Math.min(MAX_STEP, STEP_PER_GATEWAY * numGateways),
+});
 
 /** The load of a node, as one gateway knows it. */
 export interface NodeLoad {
@@ -26,22 +45,19 @@ export interface Choice<N> {
 export function costOf<N extends NodeLoad>(
   node: N,
   { numTokens, warmTokens }: Choice<N>,
-  tokensPerRequest = TOKENS_PER_REQUEST,
+  { tokensPerRequest, stepTokens }: LoadScale,
 ): number {
   const running = node.numRequests + node.numOtherRequests;
-  return Math.max(0, numTokens - warmTokens(node)) + node.pendingTokens + running * tokensPerRequest;
+  const load = node.pendingTokens + running * tokensPerRequest;
+  return Math.max(0, numTokens - warmTokens(node)) + load - (load % stepTokens);
 }
 
 /** The node with the least work before the first token; of equals the one that was not chosen for longest. Null: there is none. */
-export function chooseNode<N extends NodeLoad>(
-  nodes: readonly N[],
-  choice: Choice<N>,
-  tokensPerRequest = TOKENS_PER_REQUEST,
-): N | null {
+export function chooseNode<N extends NodeLoad>(nodes: readonly N[], choice: Choice<N>, scale: LoadScale): N | null {
   let best: N | null = null;
   let bestCost = Infinity;
   for (const node of nodes) {
-    const cost = costOf(node, choice, tokensPerRequest);
+    const cost = costOf(node, choice, scale);
     if (best !== null && (cost > bestCost || (cost === bestCost && node.lastTurn >= best.lastTurn))) continue;
     best = node;
     bestCost = cost;

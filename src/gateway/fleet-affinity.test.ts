@@ -6,7 +6,7 @@ import { deriveFleetKeys, type FleetKeys } from '../server/fleet/fleet-keys.ts';
 import { PROMPT_BLOCKS_HEADER, readPromptBlocks, writePromptBlocks } from '../server/fleet/prompt-blocks.ts';
 import { writeBatch } from '../server/fleet/signed-batch.ts';
 import { silentLogger } from '../server/logger.ts';
-import { chooseNode } from './choose-node.ts';
+import { chooseNode, scaleFor } from './choose-node.ts';
 import { createFleetAffinity } from './fleet-affinity.ts';
 import { createNode, type GatewayNode, reportsModel } from './node-table.ts';
 import { hashText, TEXT_BLOCK_BYTES } from './text-chain.ts';
@@ -104,7 +104,7 @@ test('[FA1] a prompt goes where its blocks are, and elsewhere when they are evic
   await expect.poll(() => nodes[1]!.blocks.size).toBe(20);
   const warm = affinity.plan(request);
   expect([warm.warmTokens(nodes[0]!), warm.warmTokens(nodes[1]!)]).toEqual([0, 320]);
-  expect(chooseNode(nodes, warm)).toBe(nodes[1]);
+  expect(chooseNode(nodes, warm, scaleFor(1))).toBe(nodes[1]);
   two.send(removed(...blocks.slice(10)));
   await expect.poll(() => nodes[1]!.blocks.size).toBe(10);
   expect(affinity.plan(request).warmTokens(nodes[1]!)).toBe(160);
@@ -134,9 +134,9 @@ test('[FA3] a queue on the warm node outweighs its cache', () => {
   const [warm, cold] = [createNode('1', 'a'), createNode('2', 'b')];
   const choice = { numTokens: 400, warmTokens: (node: GatewayNode) => (node === warm ? 320 : 0) };
   warm.numRequests = 2;
-  expect(chooseNode([warm, cold], choice)).toBe(warm);
+  expect(chooseNode([warm, cold], choice, scaleFor(1))).toBe(warm);
   warm.numRequests = 3;
-  expect(chooseNode([warm, cold], choice)).toBe(cold);
+  expect(chooseNode([warm, cold], choice, scaleFor(1))).toBe(cold);
 });
 
 test('[FA4] a forged, replayed or reordered event is refused and reported, and nothing of its stream is used', async () => {

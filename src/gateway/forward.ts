@@ -3,7 +3,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import { describeFailure } from '../server/errors.ts';
 import type { Route } from '../server/route.ts';
 import { type Attempt, attempt, isStream } from './attempt.ts';
-import { type Choice, chooseNode, enterNode, type Leave } from './choose-node.ts';
+import { type Choice, chooseNode, enterNode, type Leave, scaleFor } from './choose-node.ts';
 import { requestHeaders, responseHeaders } from './forward-headers.ts';
 import { type GatewayNode, isBehind, lacksModel, noteLackedModel, reportsModel, setHealth } from './node-table.ts';
 import type { ReleaseView } from './releases/release-view.ts';
@@ -23,6 +23,8 @@ export interface ForwardOptions {
   readonly nodes: readonly GatewayNode[];
   readonly upstream: Upstream;
   readonly clock: Clock;
+  /** Of this fleet, with this one. */
+  numGateways(): number;
   /** Asks the nodes that are not up for their health; resolves when all have answered or failed. */
   askNodes(): Promise<void>;
   /** How long a request waits while no node is up. */
@@ -84,7 +86,8 @@ export function createForwarder(options: ForwardOptions) {
       const reporting = sent.model === null ? [] : able.filter((node) => reportsModel(node, sent.model!));
       const serving = reporting.length > 0 ? reporting : able;
       // If no node is known to serve it, one of them says so with its own error.
-      const node = chooseNode(serving.length > 0 || tried.size > 0 ? serving : up, sent.choice);
+      const candidates = serving.length > 0 || tried.size > 0 ? serving : up;
+      const node = chooseNode(candidates, sent.choice, scaleFor(options.numGateways()));
       return node === null ? null : { node, leave: enterNode(node, sent.choice, ++turn) };
     };
     if (isPublished) await untilCommitted(tried, request.signal);

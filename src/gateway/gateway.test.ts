@@ -1,9 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { createManualClock, settle } from '../../test/support/manual-clock.ts';
+import { createMemoryBus } from '../../test/support/memory-bus.ts';
 import { createMemoryKeys } from '../../test/support/test-server.ts';
 import { RuvLLMError } from '../core/errors.ts';
+import { deriveFleetKeys } from '../server/fleet/fleet-keys.ts';
 import { createKeyStore, type KeyStore } from '../server/keys/key-store.ts';
 import { createGateway, type Gateway, type GatewayOptions } from './gateway.ts';
+import { createTenantUsage } from './shared/tenant-usage.ts';
 import type { GatewayResponse, Upstream, UpstreamRequest, UpstreamResponse } from './types.ts';
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -336,4 +339,29 @@ test('[GW14] refuses unknown and invalid limits by name', () => {
     createGateway({ nodes: [], upstream: fakeNodes({}), keys: createKeyStore(createMemoryKeys(), () => 0), isOpen: true, browsers: { hosts: null, corsOrigins: [] }, limits }); // prettier-ignore
   expect(() => make({ maxRequest: 1 })).toThrow('"maxRequest"');
   expect(() => make({ maxRequests: 0 })).toThrow('"maxRequests"');
+});
+
+test('[GW24] a gateway that is not alone lets requests of about equal nodes take turns', async () => {
+  const keys = deriveFleetKeys('the secret of the fleet in these tests');
+  for (const numOthers of [0, 1]) {
+    const clock = createManualClock();
+    const { bus } = createMemoryBus();
+    let release = (): void => {};
+    let isFirst = true;
+    const holding: Answer = () => {
+      if (!isFirst) return answer(200, { ok: true });
+      isFirst = false;
+      return new Promise((resolve) => (release = () => resolve(answer(200, { ok: true }))));
+    };
+    const { gateway } = await start({ 'http://a': holding, 'http://b': ok }, { shared: { bus, keys }, clock });
+    for (let i = 0; i < numOthers; i++) createTenantUsage({ bus, keys, clock, onRefused() {} });
+    clock.advance(1);
+    const first = ask(gateway);
+    await settle();
+    // A request in progress is 128 tokens of load, less than the step of two gateways.
+    const nodes = [await ask(gateway), await ask(gateway)].map(({ headers }) => headers['x-ruvllm-node']);
+    release();
+    await first;
+    expect(nodes).toEqual(numOthers === 0 ? ['2', '2'] : ['2', '1']);
+  }
 });

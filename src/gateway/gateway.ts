@@ -116,6 +116,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const guard = createGuard({ keys, isOpen });
   const browsers = createBrowserGuard(options.browsers);
   const usage = shared === null ? null : createTenantUsage({ ...shared, clock, onRefused: metrics.countRefusedNote });
+  const numGateways = (): number => 1 + (usage?.numOthers ?? 0);
   const admission = createAdmission(limits, clock, usage ?? undefined);
   const heldBytes = createHeldBytes(limits.maxHeldBytes);
   const match = createRouteMatcher(ROUTES);
@@ -141,6 +142,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     nodes,
     upstream,
     clock,
+    numGateways,
     releases,
     nodeWaitMs: limits.nodeWaitMs,
     askNodes: probes.askNow,
@@ -175,9 +177,13 @@ export function createGateway(options: GatewayOptions): Gateway {
   function answerOwn(path: string, headers: Headers): GatewayResponse {
     if (path === '/metrics') return text(200, metrics.write(), 'text/plain; version=0.0.4; charset=utf-8');
     if (path === '/fleet') {
-      const gateways = 1 + (usage?.numOthers ?? 0);
       const release = releases?.number ?? 0;
-      return json(200, { nodes: nodes.map(describeNode), gateways, texts: affinity?.numTexts ?? 0, release });
+      return json(200, {
+        nodes: nodes.map(describeNode),
+        gateways: numGateways(),
+        texts: affinity?.numTexts ?? 0,
+        release,
+      });
     }
     // Two gateways that are nodes of each other would keep each other up.
     if (isFromGateway(headers)) return json(508, { status: 'this is a gateway, and no node' });

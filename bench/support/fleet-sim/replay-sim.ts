@@ -18,7 +18,9 @@ export type FittedService = Pick<ServiceTimes, 'fixedMs' | 'tokenMs' | 'attentio
 
 /** Least squares of relative errors, because most requests are short. */
 export function fitService(samples: readonly ServiceSample[]): FittedService {
-  const rows = samples.map(({ numPromptTokens, numTokens, ms }) => [1, numTokens, attendedTokens(numTokens, numPromptTokens)].map((x) => x / ms));
+  const rows = samples.map(({ numPromptTokens, numTokens, ms }) =>
+    [1, numTokens, attendedTokens(numTokens, numPromptTokens)].map((x) => x / ms),
+  );
   const [fixedMs, tokenMs, attentionMs] = solve(
     [0, 1, 2].map((i) => [
       ...[0, 1, 2].map((j) => rows.reduce((sum, row) => sum + row[i]! * row[j]!, 0)),

@@ -7,6 +7,7 @@ import {
   type Choice,
   type Leave,
   type NodeLoad,
+  scaleFor,
 } from '../../../src/gateway/choose-node.ts';
 import type { Holders } from './holders.ts';
 import { createLoadTree, type LoadTree } from './load-tree.ts';
@@ -51,11 +52,12 @@ export function createSimGateways(
   parts: { readonly holders: Holders; readonly nodes: SimNodes },
 ): SimGateways {
   const { policy, numNodes, numGateways, tokensPerRequest } = options;
+  const scale = { ...scaleFor(numGateways), tokensPerRequest };
   const { starts, blocks, numTokens, blockTokens, sessions } = trace;
   const { holders, nodes } = parts;
   const random = createRandom(options.seed);
   const isUp = new Uint8Array(numNodes).fill(1);
-  const loadOf = (node: SeenNode): number => costOf(node, NO_PROMPT, tokensPerRequest);
+  const loadOf = (node: SeenNode): number => costOf(node, NO_PROMPT, scale);
   const gateways = Array.from({ length: numGateways }, (): Gateway => {
     const seen = Array.from({ length: numNodes }, (_, index): SeenNode => ({ index, numRequests: 0, pendingTokens: 0, numOtherRequests: 0, lastTurn: -random.next() })); // prettier-ignore
     const loads = createLoadTree(seen, (index) => (isUp[index] === 1 ? loadOf(seen[index]!) : Infinity));
@@ -151,11 +153,10 @@ export function createSimGateways(
         if (policy === 'round robin' || policy === 'random') stamp++; // nothing is known to be warm
         if (policy === 'round robin') node = up[gateway.turn % up.length]!;
         else if (policy === 'random') node = up[Math.floor(random.next() * up.length)]!;
-        else if (!options.isExhaustive)
-          node = chooseNode(findCandidates(gateway, request, isWarm), choice, tokensPerRequest); // prettier-ignore
+        else if (!options.isExhaustive) node = chooseNode(findCandidates(gateway, request, isWarm), choice, scale);
         else {
           findWarm(request, isWarm);
-          node = chooseNode(up, choice, tokensPerRequest);
+          node = chooseNode(up, choice, scale);
         }
       }
       if (node === null) return null;
