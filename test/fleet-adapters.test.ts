@@ -345,7 +345,10 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
     const read = async () => readRecord(keys, (await store.read())!.text)!.committed;
     await expect.poll(read, { timeout: 30_000 }).toEqual(kept);
     await expect.poll(() => askAll(nodes), { timeout: 30_000 }).toEqual([winner, winner]);
-    expect((await publish(first).end).status).toBe(0);
+    // The announcement of the killed node lasts 10 s, and publishers wait for it.
+    await expect.poll(async () => (await status()).nodes, { timeout: 30_000 }).toHaveLength(2);
+    const last = await publish(first).end;
+    expect(last.status, last.output).toBe(0);
     expect(await askAll(nodes)).toEqual([one, one]);
   });
 

@@ -96,7 +96,7 @@ describe.skipIf(!canRun)('the memory view', () => {
     // What was found in the file; a click on a chunk opens the passage.
     const card = page.getByRole('region', { name: 'Found in ferry.md' });
     await card.getByText('2 chunks').waitFor();
-    expect(await card.getByRole('listitem').count()).toBe(2);
+    await expect.poll(() => card.getByRole('listitem').count()).toBe(2);
     expect(await card.getByRole('listitem').last().textContent()).toContain('Ferry › Tickets');
     expect(await page.getByRole('region', { name: 'Found in junk.txt' }).count()).toBe(0);
     await card.getByRole('listitem').last().getByRole('link').click();

@@ -72,7 +72,10 @@ describe.skipIf(!isServerBuilt)('the dashboard routes', () => {
     await expect.poll(async () => (await ask('/admin/memory/audit/show', look.token, { requestId })).status).toBe(200);
     expect(await read('/admin/memory/audit/show', look.token, { requestId })).toMatchObject({
       entry: { entry: { requestId, model: 'tiny' } },
-      spans: expect.arrayContaining([expect.objectContaining({ name: 'tokens' })]) as object,
+      // One span for both if the first token came before the clock of this thread saw the generation begin.
+      spans: expect.arrayContaining([
+        expect.objectContaining({ name: expect.stringMatching(/^(tokens|generation)$/) as string }),
+      ]) as object,
     });
     expect((await ask('/admin/memory/audit/show', run.token, { requestId })).status).toBe(404);
 
