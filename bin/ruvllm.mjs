@@ -2,7 +2,7 @@
 import './require-node.mjs';
 import { existsSync } from 'fs';
 
-const main = new URL('../dist/cli/main.js', import.meta.url);
+const main = new URL('../dist/lib/cli.js', import.meta.url);
 if (existsSync(main)) {
   import(main.href);
 } else {

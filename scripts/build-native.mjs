@@ -1,8 +1,9 @@
-// npm run build:native: the C kernel pack, once per instruction set, into prebuilds/PLATFORM-ARCH[-musl]. Optional: without a compiler
-// WASM is used. With --optional (npm install) no failure here is an error.
+// npm run build:native: the C kernel pack, once per instruction set, into prebuilds/PLATFORM-ARCH[-musl]. Other commands compile only the
+// build that this processor runs. Optional: without a compiler WASM is used.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { currentPlatform } from './platform-packages.mjs';
 import { root } from './setup.mjs';
@@ -24,6 +25,16 @@ export const BUILD_FLAGS = {
     i8mm: ['-march=armv8.2-a+dotprod+i8mm'],
   },
 };
+/** The feature that a build needs, where it has another name. */
+const FEATURES = { avx2vnni: 'avxvnni' };
+/** The smallest addon; it says which builds this processor runs. */
+const FEATURES_BUILD = {
+  name: 'features',
+  inputs: ['features-addon.c', 'platform-features.c'],
+  flags: ['-DFEATURES_ONLY'],
+};
+/** A compiler that is stuck must not hold the command that waits for it. */
+const COMPILE_TIMEOUT_MS = 180_000;
 const FLAGS = '-O3 -std=gnu11 -fPIC -shared -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=fast';
 /** Node's functions are resolved at load time: by default on Linux, by a flag on macOS, by our own code on Windows. */
 const LINK_FLAGS = { linux: ['-lpthread', '-lm'], darwin: ['-Wl,-undefined,dynamic_lookup'], win32: [] };
@@ -52,12 +63,15 @@ const HEADERS = [
 /** Runs a command without a shell; a missing command has status 127, as in one. */
 function capture(command, args) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root });
+    const child = spawn(command, args, { cwd: root, timeout: COMPILE_TIMEOUT_MS, killSignal: 'SIGKILL' });
     let output = '';
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', (text) => (output += text));
     child.on('error', (error) => resolve({ status: 127, output: error.message }));
-    child.on('close', (status) => resolve({ status: status ?? 1, output }));
+    child.on('close', (status, signal) => {
+      if (signal !== null) output += `\n${command} was stopped by ${signal}`;
+      resolve({ status: status ?? 1, output });
+    });
   });
 }
 
@@ -71,8 +85,24 @@ function hashOf(parts, sources, files) {
 /** The stamp has the size and time of a binary, so that a file copied by hand is not taken for ours. */
 const identity = (file) => (existsSync(file) ? `${statSync(file).size} ${statSync(file).mtimeMs}` : 'none');
 
+/** What this processor has, as the addon of the features says; null: it cannot be loaded. */
+function readFeatures(file) {
+  try {
+    return createRequire(import.meta.url)(file).cpuFeatures();
+  } catch {
+    return null;
+  }
+}
+
+/** The names of `builds` that a processor runs, best first. */
+function fittingBuilds(builds, features) {
+  return Object.keys(builds)
+    .filter((build) => build === 'baseline' || features.includes(FEATURES[build] ?? build))
+    .toReversed();
+}
+
 /**
- * Builds outdated files, two at a time. `unavailable`: this machine has no compiler or headers, which is not a failure; `failed`: the
+ * Builds outdated files, two at a time; with `only: 'best'` no more than the best one that runs here. `unavailable`: this machine has no compiler or headers, which is not a failure; `failed`: the
  * compiler rejected our sources. Both have a message.
  */
 export async function buildNative({
@@ -85,6 +115,8 @@ export async function buildNative({
   headers = HEADERS.find((folder) => existsSync(join(folder, 'node_api.h'))),
   compiler = process.env.CC || 'cc',
   builds = buildsOf(platform, arch),
+  only = 'all',
+  findFeatures = readFeatures,
   log = (line) => console.error(line),
 } = {}) {
   const unavailable = (message) => ({ state: 'unavailable', message, built: [] });
@@ -102,20 +134,31 @@ export async function buildNative({
   const name = prebuildName(platform, arch, libc);
   const folder = join(out, name);
   const files = readdirSync(sources).sort();
-  const inputs = files.filter((file) => file.endsWith('.c')).map((file) => join(sources, file));
   const built = [];
   const failures = [];
 
-  const jobs = Object.entries(builds).map(([build, flags]) => {
+  const describeJob = (build, flags, inputs) => {
     const target = join(folder, `ruvllm-${build}.node`);
     const stamp = join(stamps, `${name}-${build}`);
     const hash = hashOf([version.output, FLAGS, link, flags, headers], sources, files);
-    return { build, flags, target, stamp, hash };
-  });
+    return { build, flags, target, stamp, hash, inputs: inputs.map((file) => join(sources, file)) };
+  };
+  const all = files.filter((file) => file.endsWith('.c'));
+  const jobs = Object.entries(builds).map(([build, flags]) => describeJob(build, flags, all));
+  const features = describeJob(FEATURES_BUILD.name, FEATURES_BUILD.flags, FEATURES_BUILD.inputs);
   const isCurrent = ({ stamp, hash, target }) =>
     existsSync(stamp) && readFileSync(stamp, 'utf8') === `${hash} ${identity(target)}`;
-  const queue = jobs.filter((job) => !isCurrent(job));
-  if (queue.length === 0) return { state: 'ready', message: null, built: [] };
+  const outdated = jobs.filter((job) => !isCurrent(job));
+  if (outdated.length === 0) return { state: 'ready', message: null, built: [] };
+  const findBest = () => {
+    const names = fittingBuilds(builds, (existsSync(features.target) && findFeatures(features.target)) || []);
+    // A build that this compiler cannot make has a stamp, but no file.
+    return names.map((build) => jobs.find((job) => job.build === build)).find((job) => !isCurrent(job) || existsSync(job.target)); // prettier-ignore
+  };
+  if (only === 'best' && isCurrent(features)) {
+    const best = findBest();
+    if (best === undefined || isCurrent(best)) return { state: 'ready', message: null, built: [] };
+  }
   try {
     for (const path of [folder, stamps]) {
       mkdirSync(path, { recursive: true });
@@ -131,12 +174,12 @@ export async function buildNative({
     return unavailable(`${compiler} has no C library headers (${reason}): for example, apt-get install libc6-dev`);
   }
 
-  const buildOne = async ({ build, flags, target, stamp, hash }) => {
+  const buildOne = async ({ build, flags, target, stamp, hash, inputs }) => {
     // From here on the old binary belongs to other sources, whose records this version may not read.
     rmSync(target, { force: true });
     const probe = await capture(command, [...prefix, ...flags, '-E', '-x', 'c', '/dev/null']);
     if (probe.status === 0) {
-      log(`Compiling native kernels for ${build} …`);
+      if (build !== FEATURES_BUILD.name) log(`Compiling native kernels for ${build} …`);
       // A temporary name, then a rename: no process loads half a file, and two concurrent builds do no harm.
       const partial = `${target}.${process.pid}.tmp`;
       const args = [...FLAGS.split(' '), ...flags, `-I${headers}`, ...inputs, '-o', partial, ...link];
@@ -149,38 +192,43 @@ export async function buildNative({
       }
       if (output !== '') log(output.trimEnd());
       renameSync(partial, target);
-      built.push(build);
+      if (build !== FEATURES_BUILD.name) built.push(build);
     } else {
       log(`native kernels: no ${build} build, this compiler does not support ${flags.join(' ')}`);
     }
     writeFileSync(stamp, `${hash} ${identity(target)}`);
   };
 
-  const worker = async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) await buildOne(next);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  if (only === 'best') {
+    if (!isCurrent(features)) await buildOne(features);
+    // Their sources have changed: this version may not read their records.
+    for (const { target } of outdated) rmSync(target, { force: true });
+    for (let best = findBest(); best !== undefined && !isCurrent(best); best = findBest()) {
+      await buildOne(best);
+      if (failures.length > 0) break;
+    }
+  } else {
+    const queue = [...outdated];
+    const worker = async () => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) await buildOne(next);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  }
   if (failures.length > 0) return { state: 'failed', message: `${compiler} failed on: ${failures.join(', ')}`, built };
   return { state: 'ready', message: null, built };
 }
 
-/** For commands that work without native kernels: reports in one line why there are none. */
-export async function tryBuildNative() {
-  const result = await buildNative().catch((error) => ({ state: 'failed', message: error.message, built: [] }));
+/** For commands that work without native kernels: builds the best one; reports in one line why there is none. */
+export async function tryBuildNative({ only = 'best' } = {}) {
+  const result = await buildNative({ only }).catch((error) => ({ state: 'failed', message: error.message, built: [] }));
   if (result.state !== 'ready') console.error(`native kernels are not built, WASM is used: ${result.message}`);
   return result;
 }
 
-// npm pack and npm publish also run `prepare`, which would replace a prebuild for old systems with one for this machine.
-const isPacking = ['pack', 'publish'].includes(process.env.npm_command);
-
 if (process.argv[1] && import.meta.filename === process.argv[1]) {
-  const isOptional = process.argv[2] === '--optional';
-  if (!isOptional || !isPacking) {
-    const { state, message } = await (isOptional ? tryBuildNative() : buildNative());
-    if (state !== 'ready' && !isOptional) {
-      console.error(`error: ${message}`);
-      process.exitCode = 1;
-    }
+  const { state, message } = await buildNative();
+  if (state !== 'ready') {
+    console.error(`error: ${message}`);
+    process.exitCode = 1;
   }
 }

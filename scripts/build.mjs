@@ -1,82 +1,148 @@
-// Builds dist/: TypeScript by tsc, WASM kernels by the AssemblyScript compiler, modules for browsers by rolldown, the dashboard by vite.
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { buildBrowser } from './build-browser.mjs';
-import { buildDashboard } from './build-dashboard.mjs';
-import { buildDocs } from './build-docs.mjs';
-import { tryBuildNative } from './build-native.mjs';
-import { ensureInstalled, nodeTool, requireWritable, root, runOrExit } from './setup.mjs';
+// Builds dist/: the library, its command and its threads as bundles by rolldown, modules for browsers, the dashboard, the documentation.
+// Types are checked by npm run check, and written by npm pack.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { buildWasm } from './build-wasm.mjs';
+import { isAlive, withLock } from './lock.mjs';
+import { ensureInstalled, requireWritable, root } from './setup.mjs';
 
-const assembly = join(root, 'src/kernels/wasm/assembly');
+const dist = join(root, 'dist');
+const stamps = join(root, '.cache/build');
 
-// One source, three builds: for engines whose relaxed dot product is Arm's SDOT, for others with relaxed SIMD, plain SIMD128.
-// Each also with 64-bit addresses.
-const WASM_BUILDS = [
-  { name: 'kernels.dot', relaxed: true, signedDot: true },
-  { name: 'kernels.relaxed', relaxed: true, signedDot: false },
-  { name: 'kernels.simd', relaxed: false, signedDot: false },
-].flatMap((build) => [32, 64].map((addressBits) => ({ ...build, addressBits })));
-const WASM64_TRANSFORM = join(root, 'scripts/wasm64-transform.mjs');
+/**
+ * The parts of dist/, each with what it is made of. `folder` is replaced as a whole, so that neither outputs of deleted sources stay nor
+ * a process sees half a build.
+ */
+const PARTS = {
+  library: {
+    title: 'Building …',
+    script: 'build-library.mjs',
+    folder: 'lib',
+    inputs: ['src', 'package-lock.json', 'scripts/build-library.mjs'],
+  },
+  browser: {
+    title: 'Building the modules for browsers …',
+    failure: 'ruvllm/browser was not built because the bundler failed (npm run build shows why).',
+    script: 'build-browser.mjs',
+    folder: 'browser-modules',
+    inputs: ['src', 'wasm', 'package-lock.json', 'scripts/build-browser.mjs'],
+  },
+  dashboard: {
+    title: 'Building the dashboard …',
+    failure: 'The dashboard was not built because vite failed (npm run build shows why); the server runs without it.',
+    script: 'build-dashboard.mjs',
+    folder: 'dashboard',
+    inputs: ['dashboard', 'src', 'package-lock.json', 'scripts/build-dashboard.mjs'],
+  },
+  docs: {
+    title: 'Building the documentation …',
+    failure: 'The documentation was not built (npm run build shows why); the server runs without it.',
+    script: 'docs-site.mjs',
+    folder: 'docs',
+    inputs: ['docs', 'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'examples/README.md', 'scripts/docs-site.mjs', 'scripts/docs.css'], // prettier-ignore
+  },
+};
 
-function newestIn(folder) {
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  return Math.max(0, ...files.map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs));
-}
-
-export function build({ force = false, isDashboardOptional = false } = {}) {
-  ensureInstalled();
-  buildLibrary(force);
-  buildBrowser({ force, isOptional: isDashboardOptional });
-  buildDashboard({ force, isOptional: isDashboardOptional });
-  buildDocs({ force });
-}
-
-function buildLibrary(force) {
-  const stamp = join(root, 'dist/index.js');
-  const sources = Math.max(newestIn(join(root, 'src')), statSync(join(root, 'package-lock.json')).mtimeMs);
-  if (!force && existsSync(stamp) && statSync(stamp).mtimeMs > sources) return;
-  requireWritable('dist', 'the library must be built there');
-  console.error('Building …');
-  // Outputs of sources that were moved or deleted would stay and be published.
-  const dist = join(root, 'dist');
-  const outputs = existsSync(dist) ? readdirSync(dist).filter((name) => name !== 'dashboard' && name !== 'docs') : [];
-  for (const name of outputs) rmSync(join(dist, name), { recursive: true });
-  const out = join(dist, 'kernels/wasm');
-  mkdirSync(out, { recursive: true });
-  for (const { name, relaxed, signedDot, addressBits } of WASM_BUILDS) {
-    const features = ['simd', 'threads', ...(relaxed ? ['relaxed-simd'] : [])].flatMap((feature) => [
-      '--enable',
-      feature,
-    ]);
-    runOrExit(
-      ...nodeTool(
-        'assemblyscript/bin/asc.js',
-        join(assembly, 'index.ts'),
-        '-O3',
-        '--noAssert',
-        '--disableWarning', // v128 in function signatures: these never leave the module.
-        '112',
-        '--runtime',
-        'stub',
-        ...features,
-        '--use',
-        `SIGNED_DOT=${signedDot ? 1 : 0}`,
-        '--importMemory',
-        '--sharedMemory',
-        '--initialMemory',
-        '1',
-        '--maximumMemory',
-        '65536',
-        ...(addressBits === 64 ? ['--transform', WASM64_TRANSFORM] : []),
-        '-o',
-        join(out, `${name}${addressBits === 64 ? '64' : ''}.wasm`),
-      ),
-    );
+/** Hash of names, sizes and times of a part's inputs: also an older file, or one less, is a change. */
+function hashInputs(inputs) {
+  const hash = createHash('sha256').update(process.version);
+  const add = (path) => {
+    const { size, mtimeMs } = statSync(join(root, path));
+    hash.update(`${path}\0${size}\0${mtimeMs}\n`);
+  };
+  for (const input of inputs) {
+    const path = join(root, input);
+    if (!statSync(path).isDirectory()) add(input);
+    else for (const name of readdirSync(path, { recursive: true, encoding: 'utf8' }).toSorted()) if (isInput(name)) add(join(input, name)); // prettier-ignore
   }
-  runOrExit(...nodeTool('typescript/bin/tsc', '-p', 'tsconfig.json'));
+  return hash.digest('hex');
 }
 
-if (process.argv[1] && import.meta.filename === process.argv[1]) {
-  build({ force: true });
-  await tryBuildNative(); // The native kernels read records that dist/ writes, so both must have the same age.
+const isInput = (name) => /\.\w+$/.test(name) && !/\.test\.tsx?$|(?:^|[\\/])node_modules[\\/]/.test(name);
+
+/** Runs a script of the build, which writes into `folder`; resolves to its status and output. */
+function runScript(script, folder) {
+  return new Promise((done) => {
+    const child = spawn(process.execPath, [resolve(root, 'scripts', script), folder], { cwd: root });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text) => (output += text));
+    child.on('error', (error) => done({ status: 1, output: error.message }));
+    child.on('close', (status) => done({ status: status ?? 1, output: output.trimEnd() }));
+  });
 }
+
+/** Folders that killed builds left. */
+function removeLeftovers() {
+  for (const name of readdirSync(dist)) {
+    const [, pid] = /^\..+-(\d+)$/.exec(name) ?? [];
+    if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(dist, name), { recursive: true, force: true });
+  }
+}
+
+/** Builds a part if its inputs have changed. Returns null, or what went wrong. */
+async function buildPart(name, { force, scripts = {} }) {
+  const { title, folder, inputs } = PARTS[name];
+  const script = scripts[name] ?? PARTS[name].script;
+  const stamp = join(stamps, name);
+  const out = join(dist, folder);
+  const hash = hashInputs(inputs);
+  if (!force && existsSync(out) && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash) return null;
+  console.error(title);
+  const fresh = join(dist, `.${folder}-${process.pid}`);
+  const old = join(dist, `.${folder}-old-${process.pid}`);
+  const { status, output } = await runScript(script, fresh);
+  if (status !== 0) {
+    rmSync(fresh, { recursive: true, force: true });
+    return output;
+  }
+  if (output !== '') console.error(output);
+  rmSync(stamp, { force: true });
+  if (existsSync(out)) renameSync(out, old);
+  renameSync(fresh, out);
+  rmSync(old, { recursive: true, force: true });
+  writeFileSync(stamp, hash);
+  return null;
+}
+
+/** The last lines of an output say what went wrong; the first ones of a full disk are a stack. */
+function describeFailure(output) {
+  const full = /ENOSPC|No space left|os error 28/.test(output);
+  return full ? 'error: the disk is full, and dist/ must be built\nnext: free some space, then run the same command again' : output; // prettier-ignore
+}
+
+async function buildParts(names, { isOptional, ...options }) {
+  const results = await Promise.all(names.map(async (name) => ({ name, problem: await buildPart(name, options) })));
+  const failed = results.filter(({ problem }) => problem !== null);
+  for (const { name, problem } of failed) console.error(isOptional ? PARTS[name].failure : describeFailure(problem));
+  return failed.length === 0;
+}
+
+/** The library, the command and the threads: what a server needs. Ends the process if that fails. */
+export function buildLibrary({ force = false } = {}) {
+  return withLock(join(root, '.cache/setup.lock'), async () => {
+    await ensureInstalled();
+    requireWritable('dist', 'the library must be built there');
+    for (const folder of [dist, stamps]) mkdirSync(folder, { recursive: true });
+    removeLeftovers();
+    await buildWasm();
+    if (!(await buildParts(['library'], { force, isOptional: false }))) process.exit(1);
+  });
+}
+
+/** What pages need: a server picks it up when it is there. `isOptional`: a failure is one sentence, and nothing else is missing. */
+export function buildPages({ force = false, isOptional = false, scripts = {} } = {}) {
+  return withLock(join(root, '.cache/pages.lock'), async () => {
+    const isBuilt = await buildParts(['browser', 'dashboard', 'docs'], { force, isOptional, scripts });
+    if (!isBuilt && !isOptional) process.exit(1);
+  });
+}
+
+export async function build({ force = false } = {}) {
+  await buildLibrary({ force });
+  await buildPages({ force });
+}
+
+if (process.argv[1] && import.meta.filename === process.argv[1]) await build({ force: true });

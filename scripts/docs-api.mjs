@@ -3,16 +3,17 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { build } from './build.mjs';
+import { emitDeclarations } from './build-types.mjs';
+import { transpile } from './transpile.mjs';
 import { buildApiPages } from './docs/api-pages.mjs';
 import { buildConfigurationPage } from './docs/configuration-page.mjs';
 import { buildHttpPage } from './docs/http-page.mjs';
 import { buildModelSizesPage } from './docs/model-sizes-page.mjs';
 import { root } from './setup.mjs';
 
-/** Every file of docs/api/ by name, and the exports without a comment. Reads dist/, which must be built. */
+/** Every file of docs/api/ by name, and the exports without a comment. Reads transpiled modules and declarations. */
 export async function buildApiDocs() {
-  const load = (path) => import(pathToFileURL(join(root, 'dist', path)).href);
+  const load = (path) => import(pathToFileURL(join(root, '.cache/tools/src', path)).href);
   const [{ ROUTES }, { describeRoutes }, { suggestModels, WORKING_BYTES }] = await Promise.all([
     load('server/routes/table.js'),
     load('server/routes/openapi.js'),
@@ -36,7 +37,8 @@ export async function buildApiDocs() {
 }
 
 if (process.argv[1] && import.meta.filename === process.argv[1]) {
-  build();
+  await transpile();
+  if (!emitDeclarations()) process.exit(1);
   const { files, missing } = await buildApiDocs();
   for (const one of missing) console.error(`no sentence: ${one}`);
   const folder = join(root, 'docs/api');

@@ -4,7 +4,10 @@ import { dirname, join, posix } from 'node:path';
 import { Marked } from 'marked';
 import { root } from './setup.mjs';
 
-const out = join(root, 'dist/docs');
+const [out = join(root, 'dist/docs')] = process.argv.slice(2);
+
+/** Read by those who change the code, in the repository. */
+const NOT_FOR_USERS = /^(?:decisions\/|log\.md$)/;
 
 /** Pages outside docs/ by their place on the site. */
 const ROOT_PAGES = {
@@ -22,7 +25,7 @@ const escape = (text) =>
 function listPages() {
   const inDocs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .map((path) => path.replaceAll('\\', '/'))
-    .filter((path) => path.endsWith('.md'))
+    .filter((path) => path.endsWith('.md') && !NOT_FOR_USERS.test(path))
     .map((path) => [`docs/${path}`, path.replace(/README\.md$/, 'index.md').replace(/\.md$/, '.html')]);
   return new Map([...Object.entries(ROOT_PAGES), ...inDocs].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -120,8 +120,8 @@ function makeCopy(name) {
   for (const path of LINKED) {
     if (existsSync(join(root, path))) symlinkSync(join(root, path), join(copy, path), 'junction');
   }
-  const modules = join(root, '.cache/modules');
-  if (existsSync(modules)) symlinkSync(modules, join(copy, '.cache/modules'), 'junction');
+  const modules = join(root, '.cache/tools');
+  if (existsSync(modules)) symlinkSync(modules, join(copy, '.cache/tools'), 'junction');
   // Suites that lie beside a checkout lie beside its copies.
   const shared = join(root, '../shared');
   if (existsSync(shared) && !existsSync(join(parent, 'shared')))

@@ -3,12 +3,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { TARGETS } from './build-prebuilds.mjs';
 import { prebuildName } from './build-native.mjs';
+import { buildTypes } from './build-types.mjs';
 import { build } from './build.mjs';
 import { findLibraryProblem } from './inspect-library.mjs';
 import { root } from './setup.mjs';
 import { describePrebuilds } from './supply-chain/prebuilds.mjs';
 
-build();
+await build();
+buildTypes();
 const states = TARGETS.map((target) => {
   const name = prebuildName(target.platform, target.arch, target.libc);
   const folder = join(root, 'prebuilds', name);

@@ -8,6 +8,7 @@ import { tryBuildNative } from './build-native.mjs';
 import { ensureClients } from './clients.mjs';
 import { ensureWebGpu } from './peers.mjs';
 import { ensureInstalled, nodeTool, root, run } from './setup.mjs';
+import { transpile } from './transpile.mjs';
 
 // A failing set-up step ends the process, which must also read as a failure.
 let isReported = false;
@@ -52,7 +53,7 @@ const checks = [
   ),
   check('lint', nodeTool('oxlint/bin/oxlint', '--deny-warnings')),
 ];
-build(); // Before the types: bench/ imports the library by its name.
+await build(); // Before the types: bench/ imports the library by its name.
 checks.push(
   check('types', nodeTool('typescript/bin/tsc', '-p', 'tsconfig.test.json')),
   check('dashboard types', nodeTool('typescript/bin/tsc', '-p', 'dashboard/tsconfig.json')),
@@ -61,7 +62,8 @@ const clients = await installingClients;
 if (clients === 'ready') {
   checks.push(check('client types', nodeTool('typescript/bin/tsc', '-p', 'test/clients/tsconfig.json')));
 }
-const native = await tryBuildNative();
+await transpile();
+const native = await tryBuildNative({ only: isLong ? 'all' : 'best' });
 const results = await Promise.all(checks);
 // Without a registry the clients' tests are skipped; a registry that answers must have the locked versions.
 if (clients === 'unreachable') console.log('client tests skipped: the npm registry does not answer');

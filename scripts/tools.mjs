@@ -1,12 +1,13 @@
-// Runs a TypeScript tool of the repository (bench/…), compiled into .cache/tools, apart from published files.
+// Runs a TypeScript tool of the repository (bench/…) on the built library.
 import { join } from 'node:path';
 import { build } from './build.mjs';
 import { tryBuildNative } from './build-native.mjs';
-import { nodeTool, root, run, runOrExit } from './setup.mjs';
+import { root, run } from './setup.mjs';
+import { transpile } from './transpile.mjs';
 
 export async function runTool(path, args) {
-  build();
+  await build();
   await tryBuildNative();
-  runOrExit(...nodeTool('typescript/bin/tsc', '-p', 'tsconfig.tools.json'));
+  await transpile();
   return run(process.execPath, [join(root, '.cache/tools', path.replace(/\.ts$/, '.js')), ...args]);
 }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../src/cli/commands.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const isBuilt = existsSync(join(root, 'dist/cli/commands/completion.js'));
+const isBuilt = existsSync(join(root, 'dist/lib/cli.js'));
 if (!isBuilt) console.log('completion tests skipped: dist/ is not built, run "npm run build"');
 const has = (shell: string): boolean => {
   const isInstalled = isBuilt && spawnSync(shell, ['-c', 'true']).status === 0;

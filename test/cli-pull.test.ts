@@ -9,7 +9,7 @@ import { COMMIT, sha256, startFakeHub } from '../src/hub/fake-hub.contract.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const isBuilt = existsSync(join(root, 'dist/cli/main.js'));
+const isBuilt = existsSync(join(root, 'dist/lib/cli.js'));
 if (!isBuilt) console.log('cli pull test skipped: dist/ is not built, run "npm run build"');
 
 test.skipIf(!isBuilt)('an interrupted pull keeps its bytes, and the next one resumes', async () => {

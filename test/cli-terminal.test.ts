@@ -12,7 +12,7 @@ import { buildRandomModel } from './support/random-model.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = join(root, 'bin/ruvllm.mjs');
 const hasScript = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux') === true;
-const canRun = hasScript && existsSync(join(root, 'dist/cli/chat/history-file.js'));
+const canRun = hasScript && existsSync(join(root, 'dist/lib/cli.js'));
 if (!canRun) console.log('terminal tests skipped: they need dist/ ("npm run build") and script of util-linux');
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-terminal-'));

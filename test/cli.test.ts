@@ -22,7 +22,7 @@ import { runCommand } from './support/run-command.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = join(root, 'bin/ruvllm.mjs');
-const isBuilt = existsSync(join(root, 'dist/cli/main.js'));
+const isBuilt = existsSync(join(root, 'dist/lib/cli.js'));
 if (!isBuilt) console.log('cli tests skipped: dist/ is not built, run "npm run build"');
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-cli-'));
@@ -90,7 +90,7 @@ async function json(args: readonly string[], options?: Parameters<typeof start>[
 
 /** npm start builds outdated files, which a test must not do while others run. */
 function isUpToDate(): boolean {
-  const built = statSync(join(root, 'dist/index.js')).mtimeMs;
+  const built = statSync(join(root, 'dist/lib/index.js')).mtimeMs;
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
   return sources.every((file) => statSync(join(root, 'src', file)).mtimeMs < built);
 }

@@ -9,10 +9,10 @@ import { buildRandomBert } from './support/random-bert.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const isBuilt = existsSync(join(root, 'dist/cli/main.js'));
+const isBuilt = existsSync(join(root, 'dist/lib/cli.js'));
 if (!isBuilt) console.log('embedding tests skipped: dist/ is not built, run "npm run build"');
 const library = isBuilt
-  ? ((await import(pathToFileURL(join(root, 'dist/index.js')).href)) as typeof import('../src/index.ts'))
+  ? ((await import(pathToFileURL(join(root, 'dist/lib/index.js')).href)) as typeof import('../src/index.ts'))
   : null!;
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-embed-'));

@@ -11,7 +11,7 @@ import { randomAdapter } from './support/random-adapter.ts';
 
 const root = join(import.meta.dirname, '..');
 const stories = join(root, '../shared/models/stories260K-f32.gguf');
-const canRun = existsSync(join(root, 'dist/index.js')) && existsSync(stories);
+const canRun = existsSync(join(root, 'dist/lib/index.js')) && existsSync(stories);
 if (!canRun) console.log(`erasure tests skipped: dist/ is not built, or ${stories} does not exist`);
 
 const PROMPT = 'Once upon a time there was a little girl named Lily. She had a big red ball and a small blue one';

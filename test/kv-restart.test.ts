@@ -8,7 +8,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { buildRandomModel } from './support/random-model.ts';
 
-const library = pathToFileURL(join(fileURLToPath(new URL('..', import.meta.url)), 'dist/index.js')).href;
+const library = pathToFileURL(join(fileURLToPath(new URL('..', import.meta.url)), 'dist/lib/index.js')).href;
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-restart-'));
 const modelPath = join(folder, 'random.gguf');
 writeFileSync(modelPath, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 3 }));

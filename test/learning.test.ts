@@ -5,7 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Feedback, Learning, Memory, Model } from '../src/index.ts';
 import { isHeldOut } from '../src/learning/sona/examples.ts';
 
-const library = (await import(new URL('../dist/index.js', import.meta.url).href)) as typeof import('../src/index.ts');
+const library = (await import(
+  new URL('../dist/lib/index.js', import.meta.url).href
+)) as typeof import('../src/index.ts');
 const path = join(import.meta.dirname, '../../shared/models/stories15M-q8_0.gguf');
 const hasModel = existsSync(path);
 if (!hasModel) console.log('skipped: ../shared/models/stories15M-q8_0.gguf not found');

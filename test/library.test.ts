@@ -11,7 +11,7 @@ import { buildRandomModel } from './support/random-model.ts';
 import { toyRequest } from './support/toy-spec.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const dist = join(root, 'dist/index.js');
+const dist = join(root, 'dist/lib/index.js');
 const stories = join(root, '../shared/models/stories260K-f32.gguf');
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-library-'));
 const randomModel = join(folder, 'random.gguf');
@@ -277,10 +277,10 @@ test.skipIf(!isBuilt)('restores sessions and their pages after kill -9, with the
 
 test.skipIf(!isBuilt)('a crashed worker fails the load and all running requests', async () => {
   const { spawnEngine } = (await import(
-    pathToFileURL(join(root, 'dist/node/engine/spawn-engine.js')).href
+    pathToFileURL(join(root, '.cache/tools/src/node/engine/spawn-engine.js')).href
   )) as typeof import('../src/node/engine/spawn-engine.ts');
   const { createEngineClient } = (await import(
-    pathToFileURL(join(root, 'dist/runtime/engine-client.js')).href
+    pathToFileURL(join(root, '.cache/tools/src/runtime/engine-client.js')).href
   )) as typeof import('../src/runtime/engine-client.ts');
   const transport = spawnEngine();
   const client = createEngineClient(transport);

@@ -14,7 +14,7 @@ import { convertMiniLm, fetchMiniLm } from './support/minilm.ts';
 import { runCommand } from './support/run-command.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const isBuilt = existsSync(join(root, 'dist/index.js'));
+const isBuilt = existsSync(join(root, 'dist/lib/index.js'));
 const reason = isBuilt ? fetchMiniLm(root) : 'dist/ is not built, run "npm run build"';
 if (reason !== null) console.log(`MiniLM tests skipped: ${reason}`);
 
@@ -23,7 +23,7 @@ describe.skipIf(reason !== null)('all-MiniLM-L6-v2', () => {
   const path = join(folder, 'minilm-f16.gguf');
   let library: typeof import('../src/index.ts');
   beforeAll(async () => {
-    library = (await import(pathToFileURL(join(root, 'dist/index.js')).href)) as typeof library;
+    library = (await import(pathToFileURL(join(root, 'dist/lib/index.js')).href)) as typeof library;
     convertMiniLm(root, path);
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -10,7 +10,7 @@ import { buildRandomModel } from './support/random-model.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const builds = `prebuilds/${PREBUILD_NAME}`;
-const isBuilt = existsSync(join(root, 'dist/index.js'));
+const isBuilt = existsSync(join(root, 'dist/lib/index.js'));
 const hasNative = existsSync(join(root, builds, 'ruvllm-baseline.node'));
 if (!isBuilt) console.log('native tests skipped: dist/ is not built, run "npm run build"');
 else if (!hasNative) console.log('skipped tests of native kernels: not built here (npm run build:native)');
@@ -26,7 +26,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Runs a separate program that has `loadModel` and collects warnings; returns its output. */
 function runProgram(home: string, code: string, env: Record<string, string> = {}) {
   const program = `
-    import { loadModel } from ${JSON.stringify(join(home, 'dist/index.js'))};
+    import { loadModel } from ${JSON.stringify(join(home, 'dist/lib/index.js'))};
     const warnings = [];
     process.on('warning', ({ code, message }) => warnings.push({ code, message }));
     const model = ${JSON.stringify(model)};

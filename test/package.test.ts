@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const isBuilt = existsSync(join(root, 'dist/index.js'));
+const isBuilt = existsSync(join(root, 'dist/lib/index.js'));
 if (!isBuilt) console.log('package tests skipped: dist/ is not built, run "npm run build"');
 
 interface Manifest {

@@ -7,10 +7,10 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { buildRandomBert, type RandomBertOptions } from './support/random-bert.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const isBuilt = existsSync(join(root, 'dist/index.js'));
+const isBuilt = existsSync(join(root, 'dist/lib/index.js'));
 if (!isBuilt) console.log('reranking tests skipped: dist/ is not built, run "npm run build"');
 const library = isBuilt
-  ? ((await import(pathToFileURL(join(root, 'dist/index.js')).href)) as typeof import('../src/index.ts'))
+  ? ((await import(pathToFileURL(join(root, 'dist/lib/index.js')).href)) as typeof import('../src/index.ts'))
   : null!;
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-rerank-'));

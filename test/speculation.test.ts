@@ -9,7 +9,7 @@ import { campaign } from './support/campaign.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const dist = join(root, 'dist/index.js');
+const dist = join(root, 'dist/lib/index.js');
 const stories = join(root, '../shared/models/stories260K-f32.gguf');
 const canRun = existsSync(dist) && existsSync(stories);
 if (!canRun) console.log(`speculation tests skipped: they need dist/ and ${stories}`);

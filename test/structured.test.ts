@@ -7,7 +7,7 @@ import type { Model } from '../src/index.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const path = join(root, '../shared/models/stories260K-f32.gguf');
-const library = (await import(pathToFileURL(join(root, 'dist/index.js')).href)) as typeof import('../src/index.ts');
+const library = (await import(pathToFileURL(join(root, 'dist/lib/index.js')).href)) as typeof import('../src/index.ts');
 if (!existsSync(path)) console.log(`skipped: ${path} not found`);
 
 const schema = {

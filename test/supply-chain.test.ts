@@ -19,7 +19,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-supply-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const read = (path: string): Record<string, unknown> => JSON.parse(readFileSync(join(root, path), 'utf8')) as Record<string, unknown>; // prettier-ignore
-const isBuilt = existsSync(join(root, 'dist/index.js'));
+const isBuilt = existsSync(join(root, 'dist/lib/index.js'));
 
 interface Locked {
   path: string;

@@ -10,7 +10,7 @@ import { createTokenizer } from '../src/tokenizers/index.ts';
 import { openModelFile } from '../src/platform/node/files/open-model-file.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
-const built = new URL('../dist/node/text/table-thread.js', import.meta.url);
+const built = new URL('../.cache/tools/src/node/text/table-thread.js', import.meta.url);
 const { openTableThread } = (await import(
   pathToFileURL(fileURLToPath(built)).href
 )) as typeof import('../src/node/text/table-thread.ts');

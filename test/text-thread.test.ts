@@ -11,7 +11,7 @@ import { runTextTask, type TextTask } from '../src/runtime/text/text-tasks.ts';
 import { readTextSide } from '../src/runtime/text/text-side.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
-const built = join(import.meta.dirname, '../dist/node/text/text-thread.js');
+const built = join(import.meta.dirname, '../.cache/tools/src/node/text/text-thread.js');
 const suites = join(import.meta.dirname, '../../shared/suites');
 const isBuilt = existsSync(built);
 const hasSuites = existsSync(suites);

@@ -1,7 +1,7 @@
 /** Tools are in .cache/tools/bench/support when they run, and in bench/support when a test reads them. */
-const dist = import.meta.url.includes('/.cache/tools/') ? '../../../../dist/' : '../../dist/';
+const modules = import.meta.url.includes('/.cache/tools/') ? '../../src/' : '../../.cache/tools/src/';
 
-/** A module of the built library, typed by its source: tools must run the code of users. `path` is relative to src/. */
+/** A transpiled module of the library, typed by its source. `path` is relative to src/. */
 export async function importBuilt<T>(path: string): Promise<T> {
-  return (await import(new URL(`${dist}${path}.js`, import.meta.url).href)) as T;
+  return (await import(new URL(`${modules}${path}.js`, import.meta.url).href)) as T;
 }

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const built = fileURLToPath(new URL('../../../../dist/', import.meta.url));
+const built = fileURLToPath(new URL('../../src/', import.meta.url));
 
 /** Ten digits that change with the compiled sources of some folders. */
 export function versionOf(folders: readonly string[]): string {

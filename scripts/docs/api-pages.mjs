@@ -13,13 +13,13 @@ export function entryPoints(root) {
     .map(([key, { types }]) => ({
       specifier: key === '.' ? name : `${name}/${key.slice(2)}`,
       page: key === '.' ? name : key.slice(2),
-      types: join(root, types),
+      types: join(root, types.replace('./dist/types/', '.cache/types/')),
     }));
 }
 
 /** Every page by its file name, and the exports without a sentence. */
 export function buildApiPages(root) {
-  const reader = createDeclarationReader(join(root, 'dist'));
+  const reader = createDeclarationReader(join(root, '.cache/types'));
   const entries = entryPoints(root).map((entry) => ({ ...entry, exports: reader.exportsOf(entry.types) }));
   const missing = new Set();
   const pages = new Map();

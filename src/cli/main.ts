@@ -1,8 +1,9 @@
 // The only file that sets the exit code. Heavy imports come after the --version check.
 import { readFileSync } from 'node:fs';
+import { PACKAGE_FOLDER } from '../platform/node/files/package-folder.ts';
 
 function packageVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('package.json', PACKAGE_FOLDER), 'utf8');
   return (JSON.parse(text) as { version: string }).version;
 }
 

@@ -10,7 +10,7 @@ export interface DashboardFile {
 }
 
 /** Files of the dashboard by URL path: `/`, `/assets/…`, `/engine/…`. */
-export type DashboardFiles = ReadonlyMap<string, DashboardFile>;
+export type DashboardFiles = Pick<ReadonlyMap<string, DashboardFile>, 'get' | 'keys'>;
 
 /** Served at `/` if the dashboard was not built: says how to build it. */
 export const MISSING_DASHBOARD: DashboardFiles = new Map([
@@ -23,7 +23,7 @@ export const MISSING_DASHBOARD: DashboardFiles = new Map([
       bodies: {
         identity: new TextEncoder().encode(
           '<!doctype html><html lang="en"><title>RuvLLM</title><h1>The dashboard was not built</h1>' +
-            '<p>Run <code>npm run build</code>, which shows why, and restart the server. The API at <code>/v1</code> works without it.',
+            '<p>If <code>npm start</code> is still building it, reload this page in a few seconds. Otherwise <code>npm run build</code> shows why. The API at <code>/v1</code> works without it.',
         ),
       },
     },

@@ -8,7 +8,7 @@ import { Ollama } from 'ollama';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createServeFolder, type ServeFolder } from '../support/serve-process.ts';
 
-const isBuilt = existsSync(fileURLToPath(new URL('../../dist/server/app.js', import.meta.url)));
+const isBuilt = existsSync(fileURLToPath(new URL('../../dist/lib/server.js', import.meta.url)));
 
 describe.skipIf(!isBuilt)('ollama', () => {
   let folder: ServeFolder;

@@ -12,12 +12,12 @@ import { buildRandomModel } from './random-model.ts';
 import { createMemoryKeys } from './test-server.ts';
 
 /** Benchmarks run this file from .cache/tools/test/support. */
-const root = import.meta.url.includes('/.cache/tools/') ? '../../../../' : '../../';
-const dist = fileURLToPath(new URL(`${root}dist`, import.meta.url));
+const root = import.meta.url.includes('/.cache/tools/') ? '../../' : '../../.cache/tools/';
+const dist = fileURLToPath(new URL(`${root}src`, import.meta.url));
 export const isServerBuilt = existsSync(join(dist, 'server/app.js'));
-if (!isServerBuilt) console.log('server tests skipped: dist/ is not built, run "npm run build"');
+if (!isServerBuilt) console.log('server tests skipped: the modules are not transpiled, run "npm test"');
 
-// Everything from dist/: a class of the sources is not the class of the build.
+// Everything from there: a class of the sources is not the class of these modules.
 const load = async <T>(path: string): Promise<T> => (await import(pathToFileURL(join(dist, path)).href)) as T;
 
 export interface DistServer extends AsyncDisposable {

@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** A module of the built package: only it can start threads. */
+/** Tools run this file from there. */
+const modules = join(import.meta.dirname.replace('/.cache/tools/', '/'), '../../.cache/tools/src');
+
+/** A transpiled module of the library: only these can start threads. Bundles are tested through their processes and exports. */
 export async function importDist<T>(path: string): Promise<T> {
-  return (await import(pathToFileURL(join(import.meta.dirname, '../../dist', path)).href)) as T;
+  return (await import(pathToFileURL(join(modules, path)).href)) as T;
 }

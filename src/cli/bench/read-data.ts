@@ -5,6 +5,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { parseWith } from '../../memory/schemas/primitives.ts';
 import type { CommandContext } from '../command.ts';
 import { readBatches } from '../memory/transfer.ts';
+import { PACKAGE_FOLDER } from '../../platform/node/files/package-folder.ts';
 
 /** Longest text of a data file, in characters. */
 export const MAX_TEXT = 1 << 16;
@@ -19,8 +20,7 @@ export interface BenchData<T> {
 }
 
 /** The small set of a topic that comes with the package. */
-export const bundledPath = (topic: string): string =>
-  fileURLToPath(new URL(`../../../datasets/${topic}.jsonl`, import.meta.url));
+export const bundledPath = (topic: string): string => fileURLToPath(new URL(`datasets/${topic}.jsonl`, PACKAGE_FOLDER));
 
 /** Reads --data or the bundled set of a topic; errors name the line. */
 export async function readBenchData<T>(

@@ -8,6 +8,7 @@ import type { CommandContext } from '../command.ts';
 import { formatBytes } from '../format.ts';
 import { requireRange } from '../usage-error.ts';
 import type { BenchData } from './read-data.ts';
+import { PACKAGE_FOLDER } from '../../platform/node/files/package-folder.ts';
 
 /** Everything that is needed to repeat a measurement. */
 export interface RunFacts {
@@ -26,7 +27,7 @@ export interface RunFacts {
   readonly data: { readonly name: string; readonly sha256: string; readonly numRows: number };
 }
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
+const root = fileURLToPath(PACKAGE_FOLDER);
 
 /** The commit of a checkout; an installed package has none. */
 function readCommit(): string | null {

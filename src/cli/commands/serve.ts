@@ -1,4 +1,4 @@
-import { readDashboardFiles } from '../../node/server/dashboard-files.ts';
+import { openDashboardFiles } from '../../node/server/dashboard-files.ts';
 import { prepareEngineThread } from '../../node/engine/spawn-engine.ts';
 import { defaultKeyFolder } from '../../node/server/key-folder.ts';
 import { createFolderErasure, defaultMasterKeyPath, keptStateProblems, spillFolder } from '../../node/kept-state.ts';
@@ -102,7 +102,7 @@ export const run: CommandRunner = async (commandContext) => {
   const backups = startServedBackups(context, memory);
   // The parser sets `--no-` flags to false.
   const isDashboardWanted = values['--no-dashboard'] !== false;
-  const dashboard = isDashboardWanted ? readDashboardFiles() : null;
+  const pages = isDashboardWanted ? openDashboardFiles() : null;
   const hub = openHub();
   const server = createServer({
     version: context.version,
@@ -133,7 +133,7 @@ export const run: CommandRunner = async (commandContext) => {
     routing,
     federation,
     fleet,
-    dashboard: dashboard ?? (isDashboardWanted ? MISSING_DASHBOARD : null),
+    dashboard: pages && { keys: pages.keys, get: (path) => pages.get(path) ?? MISSING_DASHBOARD.get(path) },
     strict: values['--strict'] === true,
     modelFallback: values['--model-fallback'] === true,
     catalog: createServedCatalog(hub, config, (id) => ({ ...config, ...lateConfig(id) })),
@@ -163,8 +163,7 @@ export const run: CommandRunner = async (commandContext) => {
     await ready;
     await releases?.started;
     output.note(`ready: OpenAI-compatible API at ${listening.url}/v1`);
-    if (dashboard !== null) output.note(`dashboard: ${listening.url}/`);
-    else if (isDashboardWanted) output.note('dashboard: not built; npm run build shows why');
+    if (pages !== null) output.note(`dashboard: ${listening.url}/`);
     output.note(ids.length > 0 ? `models: ${ids.join(', ')}` : 'models: none; choose one in the dashboard, or run ruvllm serve MODEL or FILE.gguf'); // prettier-ignore
     output.note(memorySummary);
     if (mcp !== null && mcp.pool.configs.length > 0) {

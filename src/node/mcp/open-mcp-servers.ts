@@ -6,9 +6,10 @@ import { type McpServerSettings, readMcpServers } from '../../mcp/server-config.
 import { createMcpServerPool } from '../../mcp/server-pool.ts';
 import { createMcpServers, type McpServers } from '../../runtime/tools/mcp-servers.ts';
 import { connectMcp } from './connect-mcp.ts';
+import { PACKAGE_FOLDER } from '../../platform/node/files/package-folder.ts';
 
 function packageVersion(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('package.json', PACKAGE_FOLDER), 'utf8');
   return (JSON.parse(text) as { version: string }).version;
 }
 

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { readDashboardFiles } from './dashboard-files.ts';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { openDashboardFiles, readDashboardFiles } from './dashboard-files.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test('[D1] a build is read whole: each file with its kind, its tag and what it was packed into', () => {
+test('[D1] a build is served whole: each file with its kind, its tag and what it was packed into', () => {
   mkdirSync(join(folder, 'assets'));
   writeFileSync(join(folder, 'index.html'), '<p>');
   writeFileSync(join(folder, 'assets/a-1.js'), 'let a;');
@@ -54,4 +54,23 @@ test('[D1] what was not built is not there', () => {
   writeFileSync(join(folder, 'index.html'), '');
   symlinkSync(folder, join(folder, 'other'));
   expect([...readDashboardFiles(folder, docs, docs)!.keys()]).toEqual(['/']);
+});
+
+test('[D1] files appear when a build ends beside the server; nothing outside the build is named by a request', () => {
+  const docs = join(folder, 'docs');
+  writeFileSync(join(folder, 'secret.html'), 'no');
+  const now = vi.spyOn(performance, 'now').mockReturnValue(0);
+  try {
+    const files = openDashboardFiles(folder, docs, docs);
+    expect(files.get('/')).toBe(undefined);
+    writeFileSync(join(folder, 'index.html'), '<p>');
+    expect(files.get('/')).toBe(undefined);
+    now.mockReturnValue(1001);
+    expect(files.get('/')!.contentType).toBe('text/html; charset=utf-8');
+    for (const path of ['/secret.html', '/assets/../secret.html', '/docs/../secret.html', 'secret.html']) {
+      expect(files.get(path), path).toBe(undefined);
+    }
+  } finally {
+    now.mockRestore();
+  }
 });

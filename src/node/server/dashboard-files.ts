@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { PACKAGE_FOLDER } from '../../platform/node/files/package-folder.ts';
 import type { DashboardFile, DashboardFiles } from '../../server/dashboard-files.ts';
 
-// Three folders up, both from src and from dist.
-const FOLDER = fileURLToPath(new URL('../../../dist/dashboard/', import.meta.url));
+const FOLDER = fileURLToPath(new URL('dist/dashboard/', PACKAGE_FOLDER));
 /** The engine for pages; a static server could serve it too. */
-const ENGINE_FOLDER = fileURLToPath(new URL('../../../dist/browser-modules/', import.meta.url));
-const DOCS_FOLDER = fileURLToPath(new URL('../../../dist/docs/', import.meta.url));
+const ENGINE_FOLDER = fileURLToPath(new URL('dist/browser-modules/', PACKAGE_FOLDER));
+const DOCS_FOLDER = fileURLToPath(new URL('dist/docs/', PACKAGE_FOLDER));
 
 /** File types of a build; others are not served. */
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
@@ -24,33 +24,73 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 /** Files with fixed names, so that browsers can install the page. */
 const PUBLIC_FILES = ['icon.svg', 'manifest.webmanifest'];
+/** How soon a file that was not there is looked for again. */
+const RELIST_MS = 1000;
 const PACKED = { br: '.br', gzip: '.gz' } as const;
 
-/** Reads the whole built dashboard, its engine and the documentation, so that requests never read the disk. Null: not built. */
+interface Place {
+  readonly folder: string;
+  readonly name: string;
+}
+
+/** The built dashboard, its engine and the documentation; each file is read at its first request. Null: not built. */
 export function readDashboardFiles(
   folder: string = FOLDER,
   docsFolder: string = DOCS_FOLDER,
   engineFolder: string = ENGINE_FOLDER,
 ): DashboardFiles | null {
-  if (!existsSync(join(folder, 'index.html'))) return null;
-  const files = new Map<string, DashboardFile>([['/', readFile(folder, 'index.html')]]);
-  for (const name of PUBLIC_FILES) {
-    if (existsSync(join(folder, name))) files.set(`/${name}`, readFile(folder, name));
+  return existsSync(join(folder, 'index.html')) ? openDashboardFiles(folder, docsFolder, engineFolder) : null;
+}
+
+/** Like `readDashboardFiles`, also for a dashboard that is still being built: its files appear when they are there. */
+export function openDashboardFiles(
+  folder: string = FOLDER,
+  docsFolder: string = DOCS_FOLDER,
+  engineFolder: string = ENGINE_FOLDER,
+): DashboardFiles {
+  const read = new Map<string, DashboardFile>();
+  let places = listPlaces(folder, docsFolder, engineFolder);
+  let listedMs = performance.now();
+  const placeOf = (path: string): Place | undefined => {
+    if (!places.has(path) && performance.now() - listedMs > RELIST_MS) {
+      places = listPlaces(folder, docsFolder, engineFolder);
+      listedMs = performance.now();
+    }
+    return places.get(path);
+  };
+  return {
+    keys: () => places.keys(),
+    get(path) {
+      const known = read.get(path);
+      if (known !== undefined) return known;
+      const place = placeOf(path);
+      if (place === undefined) return undefined;
+      const file = readFile(place.folder, place.name);
+      read.set(path, file);
+      return file;
+    },
+  };
+}
+
+/** Files by URL path: requests name only what is in this list, never a path on the disk. */
+function listPlaces(folder: string, docsFolder: string, engineFolder: string): Map<string, Place> {
+  const places = new Map<string, Place>();
+  for (const name of ['index.html', ...PUBLIC_FILES]) {
+    if (existsSync(join(folder, name))) places.set(name === 'index.html' ? '/' : `/${name}`, { folder, name });
   }
   const folders = { '/assets/': join(folder, 'assets'), '/engine/': engineFolder };
   for (const [prefix, from] of Object.entries(folders)) {
     for (const name of existsSync(from) ? readdirSync(from) : []) {
-      if (CONTENT_TYPES[extname(name)] !== undefined) files.set(prefix + name, readFile(from, name));
+      if (CONTENT_TYPES[extname(name)] !== undefined) places.set(prefix + name, { folder: from, name });
     }
   }
-  for (const entry of existsSync(docsFolder) ? readdirSync(docsFolder, { recursive: true, encoding: 'utf8' }) : []) {
-    if (CONTENT_TYPES[extname(entry)] === undefined) continue;
-    const file = readFile(docsFolder, entry);
-    const path = `/docs/${entry.replaceAll('\\', '/')}`;
-    files.set(path, file);
-    if (path.endsWith('/index.html')) files.set(path.slice(0, -'index.html'.length), file);
+  for (const name of existsSync(docsFolder) ? readdirSync(docsFolder, { recursive: true, encoding: 'utf8' }) : []) {
+    if (CONTENT_TYPES[extname(name)] === undefined) continue;
+    const path = `/docs/${name.replaceAll('\\', '/')}`;
+    places.set(path, { folder: docsFolder, name });
+    if (path.endsWith('/index.html')) places.set(path.slice(0, -'index.html'.length), { folder: docsFolder, name });
   }
-  return files;
+  return places;
 }
 
 function readFile(folder: string, name: string): DashboardFile {

@@ -1,20 +1,8 @@
 // The pack behind Node-API. TypeScript checks all sizes; here only misuse of the addon is rejected.
-#define NAPI_VERSION 8
-#if defined(_WIN32)
-#define NAPI_EXTERN // napi-windows.c has the functions
-#endif
 #include "pack.h"
 #include "platform.h"
-#include <node_api.h>
+#include "cpu-features.h"
 #include <stdlib.h>
-
-#define CHECK(call)                                                                                                   \
-  do {                                                                                                                \
-    if ((call) != napi_ok) {                                                                                          \
-      napi_throw_error(env, NULL, "native kernels: " #call " failed");                                                \
-      return NULL;                                                                                                    \
-    }                                                                                                                 \
-  } while (0)
 
 static void free_arena(napi_env env, void *data, void *hint) {
   (void)env;
@@ -169,22 +157,6 @@ static napi_value stop_pool(napi_env env, napi_callback_info info) {
   CHECK(napi_get_value_external(env, argument, &pool));
   pool_stop(pool);
   return NULL;
-}
-
-// cpuFeatures(): the features of this processor and system that builds may need.
-static napi_value cpu_features(napi_env env, napi_callback_info info) {
-  napi_value list, name;
-  uint32_t length = 0;
-  Feature features[MAX_FEATURES];
-  const int n = find_features(features);
-  (void)info;
-  CHECK(napi_create_array(env, &list));
-  for (int i = 0; i < n; i++) {
-    if (!features[i].has) continue;
-    CHECK(napi_create_string_utf8(env, features[i].name, NAPI_AUTO_LENGTH, &name));
-    CHECK(napi_set_element(env, list, length++, name));
-  }
-  return list;
 }
 
 NAPI_MODULE_INIT() {

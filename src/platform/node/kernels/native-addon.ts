@@ -5,6 +5,7 @@ import { RuvLLMError } from '../../../core/errors.ts';
 import { NATIVE_ABI, type NativeAddon, type NativeBuild } from '../../../kernels/native/addon.ts';
 import { type Libc, readLibc } from '../process/libc.ts';
 import { findLibraryFault, type LibraryHost } from '../files/library-file.ts';
+import { PACKAGE_FOLDER } from '../files/package-folder.ts';
 
 /** The folder of prebuilds/ for a platform: `linux-x64`, `linux-x64-musl`, `darwin-arm64`. */
 export function prebuildName(platform: string, architecture: string, libc: Libc | null): string {
@@ -22,8 +23,7 @@ export function describeUntestedBuild(name: string = PREBUILD_NAME): string | nu
   return `the project has not run its ${name} kernels; the self-check passed on this machine`;
 }
 
-// Four folders up, from src and from dist alike.
-const PREBUILDS = new URL(`../../../../prebuilds/${PREBUILD_NAME}/`, import.meta.url);
+const PREBUILDS = new URL(`prebuilds/${PREBUILD_NAME}/`, PACKAGE_FOLDER);
 
 /** A build of the kernels in C, and what the processor must have to run it (a name of the addon's cpuFeatures). */
 export interface NativeBuildKind {
@@ -109,14 +109,14 @@ export function inspectNativeBuilds({
       { data: { option: 'RUVLLM_NATIVE_BUILD', names } },
     );
   }
-  // The plainest build runs everywhere, so it is the one that can be asked what the processor has.
   const plain = load(folder, 'baseline', abi);
-  const features = 'kind' in plain ? null : new Set(plain.cpuFeatures());
+  const names = featuresOf(folder, plain, abi);
+  const features = names === null ? null : new Set(names);
   return kinds.map(({ build, needs }, i): NativeBuildState => {
     const refuse = (problem: NativeProblem): NativeBuildState => ({ build, addon: null, problem });
     if (i < first) return refuse({ kind: 'excluded', message: `excluded by RUVLLM_NATIVE_BUILD=${limit}` });
     if (needs !== null && features === null) {
-      return refuse({ kind: 'unfit', message: 'the baseline build, which detects the processor, cannot be loaded' });
+      return refuse({ kind: 'unfit', message: 'the addon that detects the processor cannot be loaded' });
     }
     if (needs !== null && !features!.has(needs)) {
       return refuse({ kind: 'unfit', message: `this processor or system has no ${needs}` });
@@ -126,10 +126,16 @@ export function inspectNativeBuilds({
   });
 }
 
+/** Asks an addon that runs everywhere: the plainest build, or in a clone that compiled only the best one, a tiny one of its own. */
+function featuresOf(folder: URL, plain: LoadedAddon | NativeProblem, abi: number): string[] | null {
+  if (!('kind' in plain)) return plain.cpuFeatures();
+  const tiny = load(folder, 'features', abi);
+  return 'kind' in tiny ? null : tiny.cpuFeatures();
+}
+
 /** What the processor and the system offer of what builds need; null where no build is here to tell. */
 export function readNativeFeatures(folder = PREBUILDS): string[] | null {
-  const plain = load(folder, 'baseline', NATIVE_ABI);
-  return 'kind' in plain ? null : plain.cpuFeatures();
+  return featuresOf(folder, load(folder, 'baseline', NATIVE_ABI), NATIVE_ABI);
 }
 
 /** The native kernels this processor can run, best first; empty where none were built. */

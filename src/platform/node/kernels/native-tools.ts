@@ -1,12 +1,13 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { PACKAGE_FOLDER } from '../files/package-folder.ts';
 import { PREBUILD_NAME } from './native-addon.ts';
 
 /** Whether the processor's matrix unit can be used: the system gives its registers only to those who ask. */
 export type AmxState = 'permitted' | 'refused' | 'absent' | 'unknown';
 
 // In the repository the kernels can be compiled; the published package has no sources.
-const SCRIPT = new URL('../../../../scripts/build-native.mjs', import.meta.url);
+const SCRIPT = new URL('scripts/build-native.mjs', PACKAGE_FOLDER);
 
 function isOnPath(command: string, path: string): boolean {
   return path.split(delimiter).some((folder) => {

@@ -5,9 +5,9 @@ import { RuvLLMError } from '../../../core/errors.ts';
 import { type AddressBits, hasMemory64 } from '../../../kernels/wasm/memory64.ts';
 import type { HelperStart, HelperThread, WasmModule, WasmPlatform } from '../../../kernels/wasm/platform.ts';
 import { hasSignedDot } from '../../../kernels/wasm/signed-dot-probe.ts';
+import { PACKAGE_FOLDER } from '../files/package-folder.ts';
 
-// dist/ is four folders up, from src and from dist alike.
-const KERNELS = new URL('../../../../dist/kernels/wasm/', import.meta.url);
+const KERNELS = new URL('wasm/', PACKAGE_FOLDER);
 
 // The whole life of a helper thread; all its work happens inside the module.
 const HELPER = `
@@ -54,14 +54,16 @@ async function compile(allowed: readonly WasmModule['build'][], addressBits: Add
     if (obstacle !== null) continue;
     const file = `${name}${addressBits === 64 ? '64' : ''}.wasm`;
     const bytes = await readFile(new URL(file, KERNELS)).catch((cause: unknown) => {
-      throw new RuvLLMError('kernel_failed', `${file} is missing: run "npm run build"`, { cause });
+      throw new RuvLLMError('kernel_failed', `${file} is missing: reinstall ruvllm, or in a clone npm run build:wasm`, {
+        cause,
+      });
     });
     if (WebAssembly.validate(bytes)) return { module: await WebAssembly.compile(bytes), build };
   }
   throw new RuvLLMError('unsupported', obstacle ?? 'this JavaScript engine has no WebAssembly SIMD');
 }
 
-/** WASM kernels on Node: modules from dist/, helpers on worker threads. `allowed` narrows the builds to choose from. */
+/** WASM kernels on Node: modules from wasm/, helpers on worker threads. `allowed` narrows the builds to choose from. */
 export function createNodeWasmPlatform(
   allowed: readonly WasmModule['build'][] = ['signed-dot', 'relaxed-simd', 'simd128'],
 ): WasmPlatform {

@@ -1,0 +1,50 @@
+// Bundles src/ into a folder: what package.json exports, the command, and one script for each thread. Chunks are shared, and what is
+// imported with import() stays apart, so that a process loads what it uses.
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { rolldown } from 'rolldown';
+import { root } from './setup.mjs';
+
+const sources = join(root, 'src');
+
+/** Subpaths of the package by the name of their file. `browser` is built for pages, apart. */
+function readSubpaths() {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const names = Object.keys(exports).filter((name) => !/json$|browser$/.test(name));
+  return names.map((name) => (name === '.' ? ['index', 'index.ts'] : [name.slice(2), `${name.slice(2)}/index.ts`]));
+}
+
+/** Scripts of threads and processes: `new URL('./NAME.js', import.meta.url)` finds them, because all files are in one folder. */
+function listThreads() {
+  const names = ['node', 'platform/node'].flatMap((folder) =>
+    readdirSync(join(sources, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  );
+  return names
+    .filter((name) => /-(?:worker|process)\.ts$/.test(name) && isScript(name))
+    .map((name) => [basename(name, '.ts'), name]);
+}
+
+/** A module without exports is run, not imported. */
+const isScript = (name) => !/^export /m.test(readFileSync(join(sources, name), 'utf8'));
+
+const [folder] = process.argv.slice(2);
+const bundle = await rolldown({
+  input: Object.fromEntries(
+    [...readSubpaths(), ['cli', 'cli/main.ts'], ...listThreads()].map(([name, path]) => [name, join(sources, path)]),
+  ),
+  platform: 'node',
+  // Packages are installed beside ours.
+  external: (id) => !/^(?:\.|[\\/]|[a-z]:)/i.test(id),
+  onLog(level, log, handle) {
+    if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);
+    handle(level, log);
+  },
+});
+await bundle.write({
+  dir: folder,
+  format: 'es',
+  comments: false,
+  entryFileNames: '[name].js',
+  chunkFileNames: '[name]-[hash].js',
+});
+await bundle.close();

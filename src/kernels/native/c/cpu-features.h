@@ -1,0 +1,34 @@
+// What the addon of the kernels and the one of the features share.
+#ifndef RUVLLM_CPU_FEATURES_H
+#define RUVLLM_CPU_FEATURES_H
+#define NAPI_VERSION 8
+#if defined(_WIN32)
+#define NAPI_EXTERN // napi-windows.c has the functions
+#endif
+#include "platform.h"
+#include <node_api.h>
+
+#define CHECK(call)                                                                                                   \
+  do {                                                                                                                \
+    if ((call) != napi_ok) {                                                                                          \
+      napi_throw_error(env, NULL, "native kernels: " #call " failed");                                                \
+      return NULL;                                                                                                    \
+    }                                                                                                                 \
+  } while (0)
+
+// cpuFeatures(): the features of this processor and system that builds may need.
+static napi_value cpu_features(napi_env env, napi_callback_info info) {
+  napi_value list, name;
+  uint32_t length = 0;
+  Feature features[MAX_FEATURES];
+  const int n = find_features(features);
+  (void)info;
+  CHECK(napi_create_array(env, &list));
+  for (int i = 0; i < n; i++) {
+    if (!features[i].has) continue;
+    CHECK(napi_create_string_utf8(env, features[i].name, NAPI_AUTO_LENGTH, &name));
+    CHECK(napi_set_element(env, list, length++, name));
+  }
+  return list;
+}
+#endif
