@@ -100,6 +100,27 @@ test.skipIf(!hasShell)(
   },
 );
 
+test.skipIf(!hasShell)(
+  'compiles only the best build that the processor runs, and removes outdated others',
+  async () => {
+    const builds = { baseline: [], fast: ['-mfast'], faster: ['-mfaster'], fastest: ['-mfastest'] };
+    const best = (features: string[], options: object = {}) =>
+      buildIn({ builds, only: 'best', findFeatures: () => features, ...options });
+    expect((await best(['fast', 'faster'])).built).toEqual(['faster']);
+    expect(outputs()).toEqual(['ruvllm-faster.node', 'ruvllm-features.node']);
+    expect(readFileSync(binary('features'), 'utf8')).toMatch(/ -DFEATURES_ONLY /);
+    expect((await best(['fast', 'faster'])).built).toEqual([]);
+
+    writeFileSync(join(folder, 'c/pack.h'), 'int c;');
+    expect((await best([])).built).toEqual(['baseline']);
+    expect(outputs()).toEqual(['ruvllm-baseline.node', 'ruvllm-features.node']);
+
+    // A compiler that does not know the best build's flags makes the next one, and asks no more.
+    const old = { builds: { baseline: [], fast: ['-mfast'], new: ['-mnope'] } };
+    for (const built of [['fast'], []]) expect((await best(['fast', 'new'], old)).built).toEqual(built);
+  },
+);
+
 test.skipIf(!hasShell)('skips only the build whose flag the compiler rejects, and reports it once', async () => {
   const builds = { new: ['-mnope'], plain: [] };
   expect(await buildIn({ builds })).toEqual({ state: 'ready', message: null, built: ['plain'] });

@@ -1,7 +1,16 @@
 // The published package in an empty folder: packed, unpacked beside its dependencies, and used.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +22,8 @@ import { buildRandomModel } from './support/random-model.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const isBuilt = existsSync(join(root, 'dist/dashboard/index.html'));
 if (!isBuilt) console.log('tests of the packed package skipped: dist/ is not built, run "npm run build"');
-const hasNative = existsSync(join(root, 'prebuilds', PREBUILD_NAME, 'ruvllm-baseline.node'));
+const prebuilds = join(root, 'prebuilds', PREBUILD_NAME);
+const hasNative = existsSync(prebuilds) && readdirSync(prebuilds).some((file) => /^ruvllm-(?!features)/.test(file));
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-packed-'));

@@ -1,6 +1,16 @@
 // Setup of a new clone on a machine that lacks something.
 import { execFile } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -171,27 +181,59 @@ describe('a lock file without the binaries of this platform', () => {
 });
 
 describe('a bundler that cannot run', () => {
-  const buildWith = (isOptional: boolean) =>
-    runModule(
-      `import { buildDashboard } from ${scriptUrl('build-dashboard.mjs')};` +
-        `const bundler = [process.execPath, ['-e', 'throw new Error("Cannot find native binding")']];` +
-        `buildDashboard({ force: true, isOptional: ${isOptional}, bundler }); console.log('goes on')`,
+  const buildWith = (isOptional: boolean) => {
+    const failing = join(folder, 'failing.mjs');
+    writeFileSync(failing, 'throw new Error("Cannot find native binding")');
+    const scripts = Object.fromEntries(['browser', 'dashboard', 'docs'].map((name) => [name, failing]));
+    return runModule(
+      `import { buildPages } from ${scriptUrl('build.mjs')};` +
+        `await buildPages({ force: true, isOptional: ${isOptional}, scripts: ${JSON.stringify(scripts)} }); console.log('goes on')`,
     );
+  };
 
-  test('npm start runs without the dashboard and says so in one sentence', async () => {
-    expect(await buildWith(true)).toEqual({
-      code: 0,
-      stdout: 'goes on\n',
-      stderr:
-        'Building the dashboard …\n' +
-        'The dashboard was not built because vite failed (npm run build shows why); the server runs without it.\n',
-    });
+  test('npm start runs without the pages, says so in a sentence each, and leaves those of an earlier build', async () => {
+    const { code, stdout, stderr } = await buildWith(true);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'goes on\n' });
+    expect(
+      stderr
+        .split('\n')
+        .filter((line) => !line.endsWith('…'))
+        .toSorted(),
+    ).toEqual([
+      '',
+      'The dashboard was not built because vite failed (npm run build shows why); the server runs without it.',
+      'The documentation was not built (npm run build shows why); the server runs without it.',
+      'ruvllm/browser was not built because the bundler failed (npm run build shows why).',
+    ]);
+    expect(readdirSync(join(root, 'dist')).filter((name) => name.startsWith('.'))).toEqual([]);
   });
 
   test('npm run build fails', async () => {
     const { code, stdout, stderr } = await buildWith(false);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain('Cannot find native binding');
+  });
+});
+
+describe('two builds at once', () => {
+  const lock = () => join(folder, 'setup.lock');
+  const hold = (ms: number) =>
+    runModule(
+      `import { withLock } from ${scriptUrl('lock.mjs')};` +
+        `await withLock(${JSON.stringify(lock())}, async () => { const from = Date.now(); await new Promise((go) => setTimeout(go, ${ms})); console.log(JSON.stringify([from, Date.now()])) })`,
+    );
+
+  test('take turns, and the second one says whom it waits for', async () => {
+    const [one, two] = await Promise.all([hold(700), hold(700)]);
+    const spans = [one, two].map(({ stdout }) => JSON.parse(stdout) as [number, number]).toSorted(([a], [b]) => a - b);
+    expect(spans[1]![0]).toBeGreaterThanOrEqual(spans[0]![1]);
+    expect(one.stderr + two.stderr).toMatch(/^Waiting for process \d+, which is building in this folder …\n$/);
+    expect(existsSync(lock())).toBe(false);
+  });
+
+  test('the lock of a killed process is taken over', async () => {
+    writeFileSync(lock(), '2147483646');
+    expect(await hold(0)).toMatchObject({ code: 0, stderr: '' });
   });
 });
 
@@ -209,7 +251,7 @@ describe('a checkout that cannot be written', () => {
   };
   const copy = (): string => {
     const checkout = join(folder, 'checkout');
-    for (const name of ['scripts', 'bin', 'package.json', 'package-lock.json']) {
+    for (const name of ['scripts', 'bin', 'src/hub/default-models.ts', 'package.json', 'package-lock.json']) {
       cpSync(join(root, name), join(checkout, name), { recursive: true });
     }
     return checkout;
@@ -230,7 +272,6 @@ describe('a checkout that cannot be written', () => {
   test.skipIf(process.platform === 'win32')('with everything installed, so is the build', async () => {
     const checkout = copy();
     mkdirSync(join(checkout, 'node_modules'));
-    mkdirSync(join(checkout, 'src'));
     writeFileSync(join(checkout, 'node_modules/.package-lock.json'), '{}');
     const { code, stderr } = await start(checkout);
     chmodSync(checkout, 0o755);

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -11,6 +11,7 @@ import {
   NATIVE_BUILDS,
   PREBUILD_NAME,
   prebuildName,
+  readNativeFeatures,
 } from './native-addon.ts';
 
 const here = NATIVE_BUILDS[process.arch] ?? [];
@@ -25,13 +26,39 @@ test.skipIf(builds.length === 0)('RUVLLM_NATIVE_BUILD leaves what is not better 
   }
   process.env['RUVLLM_NATIVE_BUILD'] = 'baseline';
   try {
-    expect(loadNativeBuilds().map(({ build }) => build)).toEqual(['baseline']);
+    // `npm test` compiles the best build only.
+    expect(loadNativeBuilds().map(({ build }) => build)).toEqual(names.filter((name) => name === 'baseline'));
     expect(inspectNativeBuilds()[0]).toMatchObject({
       build: here[0]!.build,
       problem: { kind: 'excluded', message: 'excluded by RUVLLM_NATIVE_BUILD=baseline' },
     });
   } finally {
     delete process.env['RUVLLM_NATIVE_BUILD'];
+  }
+});
+
+test.skipIf(builds.length === 0)('one build and the addon of the features are enough to know what runs here', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-prebuilds-'));
+  try {
+    const search = { folder: pathToFileURL(`${folder}/`), limit: '' };
+    const copy = (name: string): void =>
+      cpSync(
+        new URL(`../../../../prebuilds/${PREBUILD_NAME}/ruvllm-${name}.node`, import.meta.url),
+        join(folder, `ruvllm-${name}.node`),
+      );
+    copy(names[0]!);
+    if (names[0] !== 'baseline') {
+      expect(loadNativeBuilds(search)).toEqual([]);
+      expect(inspectNativeBuilds(search)[0]!.problem).toEqual({
+        kind: 'unfit',
+        message: 'the addon that detects the processor cannot be loaded',
+      });
+    }
+    copy('features');
+    expect(loadNativeBuilds(search).map(({ build }) => build)).toEqual([names[0]]);
+    expect(readNativeFeatures(search.folder)).toEqual(readNativeFeatures());
+  } finally {
+    rmSync(folder, { recursive: true });
   }
 });
 
@@ -105,7 +132,7 @@ test.skipIf(builds.length === 0 || process.platform !== 'linux')(
     try {
       const path = join(folder, 'ruvllm-baseline.node');
       const bytes = readFileSync(
-        new URL(`../../../../prebuilds/${PREBUILD_NAME}/ruvllm-baseline.node`, import.meta.url),
+        new URL(`../../../../prebuilds/${PREBUILD_NAME}/ruvllm-${names[0]}.node`, import.meta.url),
       );
       const problemOf = (content: Uint8Array): string => {
         writeFileSync(path, content);
