@@ -11,6 +11,8 @@ if (!hasClients) console.log('test/clients skipped: its packages are not install
 
 export default defineConfig({
   test: {
+    // Built code is run as it is: transforming bundles takes seconds, and workers could not follow.
+    server: { deps: { external: [/\/\.cache\/(?:tested|tools)\//, /\/dist\/lib\//] } },
     // Only a hanging test meets these limits, on a machine many times slower than ours.
     testTimeout: 600_000,
     hookTimeout: 600_000,
@@ -21,11 +23,15 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     setupFiles: ['test/support/setup-file.ts'],
     projects: [
-      { extends: true, test: { name: 'isolated', include: ISOLATED } },
+      { extends: true, test: {
+    // Built code is run as it is: transforming bundles takes seconds, and workers could not follow.
+    server: { deps: { external: [/\/\.cache\/(?:tested|tools)\//, /\/dist\/lib\//] } }, name: 'isolated', include: ISOLATED } },
       // Loading the sources anew for each file took longer than its tests: these share two processes.
       {
         extends: true,
         test: {
+    // Built code is run as it is: transforming bundles takes seconds, and workers could not follow.
+    server: { deps: { external: [/\/\.cache\/(?:tested|tools)\//, /\/dist\/lib\//] } },
           name: 'shared',
           include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'dashboard/src/**/*.test.ts'],
           exclude: [...ISOLATED, hasClients ? '**/node_modules/**' : 'test/clients/**'],

@@ -36,6 +36,14 @@ const PARTS = {
     folder: 'dashboard',
     inputs: ['dashboard', 'src', 'package-lock.json', 'scripts/build-dashboard.mjs'],
   },
+  tested: {
+    title: 'Building what tests import …',
+    script: 'build-library.mjs',
+    args: ['tests'],
+    parent: join(root, '.cache'),
+    folder: 'tested',
+    inputs: ['src', 'test', 'package-lock.json', 'scripts/build-library.mjs'],
+  },
   docs: {
     title: 'Building the documentation …',
     failure: 'The documentation was not built (npm run build shows why); the server runs without it.',
@@ -62,10 +70,10 @@ function hashInputs(inputs) {
 
 const isInput = (name) => /\.\w+$/.test(name) && !/\.test\.tsx?$|(?:^|[\\/])node_modules[\\/]/.test(name);
 
-/** Runs a script of the build, which writes into `folder`; resolves to its status and output. */
-function runScript(script, folder) {
+/** Runs a script of the build; resolves to its status and output. */
+function runScript(script, args) {
   return new Promise((done) => {
-    const child = spawn(process.execPath, [resolve(root, 'scripts', script), folder], { cwd: root });
+    const child = spawn(process.execPath, [resolve(root, 'scripts', script), ...args], { cwd: root });
     let output = '';
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', (text) => (output += text));
@@ -84,16 +92,16 @@ function removeLeftovers() {
 
 /** Builds a part if its inputs have changed. Returns null, or what went wrong. */
 async function buildPart(name, { force, scripts = {} }) {
-  const { title, folder, inputs } = PARTS[name];
+  const { title, folder, inputs, parent = dist, args = [] } = PARTS[name];
   const script = scripts[name] ?? PARTS[name].script;
   const stamp = join(stamps, name);
-  const out = join(dist, folder);
+  const out = join(parent, folder);
   const hash = hashInputs(inputs);
   if (!force && existsSync(out) && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash) return null;
   console.error(title);
-  const fresh = join(dist, `.${folder}-${process.pid}`);
-  const old = join(dist, `.${folder}-old-${process.pid}`);
-  const { status, output } = await runScript(script, fresh);
+  const fresh = join(parent, `.${folder}-${process.pid}`);
+  const old = join(parent, `.${folder}-old-${process.pid}`);
+  const { status, output } = await runScript(script, [fresh, ...args]);
   if (status !== 0) {
     rmSync(fresh, { recursive: true, force: true });
     return output;
@@ -118,6 +126,16 @@ async function buildParts(names, { isOptional, ...options }) {
   const failed = results.filter(({ problem }) => problem !== null);
   for (const { name, problem } of failed) console.error(isOptional ? PARTS[name].failure : describeFailure(problem));
   return failed.length === 0;
+}
+
+/** What tests import one by one, into .cache/tested. */
+export function buildTested() {
+  return withLock(join(root, '.cache/setup.lock'), async () => {
+    const problem = await buildPart('tested', {});
+    if (problem === null) return;
+    console.error(problem);
+    process.exit(1);
+  });
 }
 
 /** The library, the command and the threads: what a server needs. Ends the process if that fails. */

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { build } from './build.mjs';
+import { build, buildTested } from './build.mjs';
 import { tryBuildNative } from './build-native.mjs';
 import { ensureClients } from './clients.mjs';
 import { ensureWebGpu } from './peers.mjs';
@@ -62,6 +62,7 @@ const clients = await installingClients;
 if (clients === 'ready') {
   checks.push(check('client types', nodeTool('typescript/bin/tsc', '-p', 'test/clients/tsconfig.json')));
 }
+await buildTested();
 await transpile();
 const native = await tryBuildNative({ only: isLong ? 'all' : 'best' });
 const results = await Promise.all(checks);

@@ -7,6 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ClientMessage } from '../src/engine/protocol.ts';
 import type { GenerateChunk, Model } from '../src/index.ts';
+import { importDist } from './support/import-dist.ts';
 import { buildRandomModel } from './support/random-model.ts';
 import { toyRequest } from './support/toy-spec.ts';
 
@@ -276,12 +277,8 @@ test.skipIf(!isBuilt)('restores sessions and their pages after kill -9, with the
 });
 
 test.skipIf(!isBuilt)('a crashed worker fails the load and all running requests', async () => {
-  const { spawnEngine } = (await import(
-    pathToFileURL(join(root, '.cache/tools/src/node/engine/spawn-engine.js')).href
-  )) as typeof import('../src/node/engine/spawn-engine.ts');
-  const { createEngineClient } = (await import(
-    pathToFileURL(join(root, '.cache/tools/src/runtime/engine-client.js')).href
-  )) as typeof import('../src/runtime/engine-client.ts');
+  const { spawnEngine } = await importDist<typeof import('../src/node/engine/spawn-engine.ts')>('node/engine/spawn-engine.js'); // prettier-ignore
+  const { createEngineClient } = await importDist<typeof import('../src/runtime/engine-client.ts')>('runtime/engine-client.js'); // prettier-ignore
   const transport = spawnEngine();
   const client = createEngineClient(transport);
   const events: unknown[] = [];

@@ -2,18 +2,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { flattenVocabulary } from '../src/runtime/vocabulary.ts';
 import { buildTableData } from '../src/sampling/grammar/index.ts';
 import { createTokenizer } from '../src/tokenizers/index.ts';
 import { openModelFile } from '../src/platform/node/files/open-model-file.ts';
+import { importDist } from './support/import-dist.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
-const built = new URL('../.cache/tools/src/node/text/table-thread.js', import.meta.url);
-const { openTableThread } = (await import(
-  pathToFileURL(fileURLToPath(built)).href
-)) as typeof import('../src/node/text/table-thread.ts');
+const { openTableThread } =
+  await importDist<typeof import('../src/node/text/table-thread.ts')>('node/text/table-thread.js');
 
 let folder = '';
 let path = '';

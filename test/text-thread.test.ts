@@ -9,19 +9,20 @@ import type { RuvLLMError } from '../src/core/errors.ts';
 import { openModelFile } from '../src/platform/node/files/open-model-file.ts';
 import { runTextTask, type TextTask } from '../src/runtime/text/text-tasks.ts';
 import { readTextSide } from '../src/runtime/text/text-side.ts';
+import { hasDist, importDist } from './support/import-dist.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
-const built = join(import.meta.dirname, '../.cache/tools/src/node/text/text-thread.js');
 const suites = join(import.meta.dirname, '../../shared/suites');
-const isBuilt = existsSync(built);
+const isBuilt = hasDist;
 const hasSuites = existsSync(suites);
-if (!isBuilt) console.log(`skipped: no ${built}`);
+if (!isBuilt) console.log('skipped: what tests import is not built, run "npm test"');
 if (!hasSuites) console.log(`skipped: no vocabularies and templates at ${suites}`);
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-text-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 async function openBoth(path: string) {
-  const { openTextThread } = (await import(built)) as typeof import('../src/node/text/text-thread.ts');
+  const { openTextThread } =
+    await importDist<typeof import('../src/node/text/text-thread.ts')>('node/text/text-thread.js');
   const gguf = openModelFile(path);
   const context = readTextSide(gguf.metadata);
   gguf.source.close();
