@@ -53,7 +53,7 @@ test.each([
 });
 
 test('a message has at most 4096 blocks', () => {
-  const blocks = Array<object>(4096).fill(text('a'));
+  const blocks = Array.from({ length: 4096 }, () => text('a'));
   expect(readBlocks(blocks, 'content')).toHaveLength(4096);
   expect(refusalOf(() => readBlocks([...blocks, text('a')], 'content'))).toMatchObject({ param: 'content' });
 });

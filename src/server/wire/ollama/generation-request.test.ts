@@ -74,8 +74,11 @@ describe('a chat', () => {
   const tool = { function: { name: 'f' } };
 
   test('has at most 128 tools', () => {
-    expect(chat({ tools: Array(128).fill(tool) }).generation!.tools).toHaveLength(128);
-    expect(refusalOf(() => chat({ tools: Array(129).fill(tool) }))).toMatchObject({ status: 400, param: 'tools' });
+    expect(chat({ tools: Array.from({ length: 128 }, () => tool) }).generation!.tools).toHaveLength(128);
+    expect(refusalOf(() => chat({ tools: Array.from({ length: 129 }, () => tool) }))).toMatchObject({
+      status: 400,
+      param: 'tools',
+    });
   });
 
   test.each([
@@ -256,7 +259,7 @@ describe('messages', () => {
   });
 
   test('have at most 128 calls each', () => {
-    const many = Array<object>(128).fill(call('f'));
+    const many = Array.from({ length: 128 }, () => call('f'));
     expect(readMessages([calls(...many)])[0]!.toolCalls).toHaveLength(128);
     expect(refusalOf(() => readMessages([calls(...many, call('f'))]))).toMatchObject({
       param: 'messages[0].tool_calls',
