@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { collect, endOf, pieceOf, streamOf, USAGE } from '../../../../test/support/answer-chunks.ts';
-import { createByteTokenizer } from '../../../../test/support/spoken-model.ts';
+import { createByteTokenizer } from '../../../../test/support/byte-tokenizer.ts';
 import type { AnswerChunk } from '../../../runtime/requests/answer-chunks.ts';
 import { toWireTimings } from '../llama-server/timings.ts';
 import { type AnswerHead, collectChat, isLongToWrite } from './chat-response.ts';

@@ -44,6 +44,10 @@ describe('a prompt', () => {
       ['a', [1]],
       ['a', [1]],
     ],
+    [
+      ['a', 'b', 'c', 'd'],
+      ['a', 'b', 'c', 'd'],
+    ],
   ])('%j', (prompt, prompts) => {
     expect(read({ prompt }).generation.prompts).toEqual(prompts);
   });

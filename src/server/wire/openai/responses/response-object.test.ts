@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { collect, endOf, streamOf } from '../../../../../test/support/answer-chunks.ts';
-import { createByteTokenizer } from '../../../../../test/support/spoken-model.ts';
+import { createByteTokenizer } from '../../../../../test/support/byte-tokenizer.ts';
 import type { ToolOutput } from '../../../../runtime/tools/runnable-tool.ts';
 import { describeFailure, refusal } from '../../../errors.ts';
 import { isMcpPart, type McpPart, writeMcpItem } from './mcp-items.ts';
