@@ -10,8 +10,6 @@ import type { ModelInfo } from '../../src/runtime/model-info.ts';
 import { createSessionTable } from '../../src/runtime/sessions/session-table.ts';
 import { createByteTokenizer } from './byte-tokenizer.ts';
 
-export { createByteTokenizer };
-
 /** Qwen's format of tools and calls, shortened. */
 export const HERMES_TEMPLATE = `{%- if tools %}<|im_start|>system
 # Tools{% for tool in tools %}
