@@ -115,6 +115,11 @@ test.each([
   ],
   ['a call without an output', [mcp({ output: null, error: null })], [{ toolCalls: called('m1') }, { content: '' }]],
   ['a failed call', [mcp({ error: { code: 3 } })], [{ toolCalls: called('m1') }, { content: 'Error: {"code":3}' }]],
+  [
+    'an approval that was answered and has no call yet',
+    [request('r1'), { type: 'mcp_approval_response', approval_request_id: 'r1', approve: false }],
+    [{ role: 'assistant', content: '', toolCalls: called('r1') }],
+  ],
   ['an approval that is open', [request('r1')], [{ role: 'assistant', content: '', toolCalls: called('r1') }]],
   [
     'an approval with its call',
