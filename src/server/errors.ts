@@ -131,14 +131,16 @@ export function refusedCaller(error: unknown): RefusalOptions['caller'] {
 export function describeFailure(error: unknown): Failure {
   const { code, message: text, data } = serializeError(error);
   const option = typeof data['option'] === 'string' ? data['option'] : null;
-  const param = option === null ? null : wireNameOf(option);
+  const isRefused = typeof data['httpStatus'] === 'number';
+  // A refusal has the name on the wire already: `reasoning` is a field of responses.
+  const param = option === null || isRefused ? option : wireNameOf(option);
   const message =
     option === null
       ? text.replace(/^(messages\[\d+\])\.toolCalls(?=\[)/, '$1.tool_calls')
       : text.replace(`option "${option}"`, () => `'${param}'`);
-  if (typeof data['httpStatus'] === 'number') {
+  if (isRefused) {
     return {
-      status: data['httpStatus'],
+      status: data['httpStatus'] as number,
       type: String(data['httpType']),
       code: String(data['httpCode']),
       param,

@@ -41,8 +41,7 @@ async function* readPieces(events: AsyncIterable<AnswerChunk>): AsyncGenerator<P
       toolCalls.push({ id, function: { index, name, arguments: parsed } });
     }
     const last = chunk.finishReason === null ? null : chunk;
-    const piece: Piece = { content: chunk.text, thinking: chunk.reasoning, toolCalls, last };
-    if (piece.content !== '' || piece.thinking !== '' || toolCalls.length > 0 || last !== null) yield piece;
+    yield { content: chunk.text, thinking: chunk.reasoning, toolCalls, last };
   }
 }
 

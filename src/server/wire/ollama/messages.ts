@@ -33,8 +33,8 @@ export function requireNoImages(value: unknown, path: string): void {
 }
 
 /**
- * Reads a conversation. Ollama's calls and results have no ids: results answer the open calls with their name, or else in
- * order.
+ * Reads a conversation. Results answer the open call with their id, or the first with their name, or else the first: calls
+ * and results of older clients have no ids.
  */
 export function readMessages(value: unknown): ChatMessage[] {
   if (!Array.isArray(value)) throw invalid('messages', 'a list', value);
@@ -53,8 +53,9 @@ export function readMessages(value: unknown): ChatMessage[] {
       openCalls.push(...calls);
     }
     if (role === 'tool') {
-      const byName = openCalls.findIndex(({ id, name }) => id === fields.tool_call_id || name === toolName);
-      const [call] = openCalls.splice(Math.max(0, byName), 1);
+      const byId = openCalls.findIndex(({ id }) => id === fields.tool_call_id);
+      const found = byId === -1 ? openCalls.findIndex(({ name }) => name === toolName) : byId;
+      const [call] = openCalls.splice(Math.max(0, found), 1);
       message.toolCallId = call?.id ?? fields.tool_call_id ?? `call_${numCalls++}`;
       if (toolName !== null && toolName !== '') message.name = toolName;
     }

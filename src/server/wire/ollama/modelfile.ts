@@ -29,11 +29,14 @@ function* readInstructions(source: string): Generator<{ line: number; word: stri
     }
     let text = rest!.slice(opening[0].length);
     while (!text.includes('"""')) {
-      if (++index >= lines.length) fail(line, 'the text that begins with """ does not end');
-      text += `\n${lines[index]!}`;
+      const next = lines[++index];
+      if (next === undefined) fail(line, 'the text that begins with """ does not end');
+      text += `\n${next}`;
     }
     const body = text.slice(0, text.indexOf('"""')).replace(/^\n/, '');
-    yield { line, word: word!.toUpperCase(), text: opening[1] === undefined ? body : `${opening[1]} ${body}` };
+    // In quotes, so that white space and quotes at its ends stay.
+    const quoted = body === '' ? '' : `"${body}"`;
+    yield { line, word: word!.toUpperCase(), text: opening[1] === undefined ? quoted : `${opening[1]} ${quoted}` };
   }
 }
 
@@ -74,12 +77,16 @@ export function parseModelfile(source: string): Omit<SavedModel, 'createdMs'> {
 
 /** The Modelfile of a saved model. */
 export function writeModelfile({ from, system, parameters, adapter, messages }: Omit<SavedModel, 'createdMs'>): string {
-  const quote = (text: string): string => (text.includes('\n') ? `"""${text}"""` : text);
+  // Readers leave out the line break after the opening quotes.
+  const block = (text: string): string => `"""${text.startsWith('\n') ? '\n' : ''}${text}"""`;
+  const quote = (text: string): string => (text.includes('\n') ? block(text) : text);
+  const writeValue = (value: unknown): string =>
+    typeof value !== 'string' ? String(value) : value.includes('\n') ? block(value) : `"${value}"`;
   return [
     `FROM ${from}`,
     ...(adapter === null ? [] : [`ADAPTER ${adapter}`]),
     ...Object.entries(parameters).flatMap(([name, value]) =>
-      [value].flat().map((one) => `PARAMETER ${name} ${typeof one === 'string' ? JSON.stringify(one) : String(one)}`),
+      [value].flat().map((one) => `PARAMETER ${name} ${writeValue(one)}`),
     ),
     ...(system === null ? [] : [`SYSTEM ${quote(system)}`]),
     ...messages.map(({ role, content }) => `MESSAGE ${role} ${quote(content)}`),

@@ -72,10 +72,10 @@ export const OPENAI_IGNORED = {
 };
 
 /** Only text is supported. */
-const modalitiesField: Field<true> = {
+const modalitiesField: Field<null> = {
   schema: { type: 'array', items: { type: 'string', enum: ['text'] } },
   read(value, path) {
-    if (Array.isArray(value) && value.every((modality) => modality === 'text')) return true;
+    if (Array.isArray(value) && value.every((modality) => modality === 'text')) return null;
     throw invalid(path, "['text']", value);
   },
 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createByteTokenizer } from '../../../../test/support/spoken-model.ts';
+import { createByteTokenizer } from '../../../../test/support/byte-tokenizer.ts';
 import type { SampledToken } from '../../../sampling/types.ts';
 import { createCompletionLogprobs } from './completion-logprobs.ts';
 
@@ -29,5 +29,37 @@ describe('offsets of tokens', () => {
 
   test('are not written if not requested', () => {
     expect(createCompletionLogprobs(tokenizer)(null)).toBeNull();
+  });
+});
+
+describe('log-probabilities', () => {
+  const unscored = (tokenId: number) => ({ tokenId, logprob: null, top: [{ tokenId, logprob: -Infinity }] });
+
+  test('are null for the first token of a prompt, and the lowest for others without one', () => {
+    const write = (hasPrompt?: boolean) => createCompletionLogprobs(tokenizer)([0x61, 0x62].map(unscored), hasPrompt);
+    expect(write(true)).toMatchObject({ token_logprobs: [null, -9999], top_logprobs: [null, { b: -9999 }] });
+    expect(write()).toMatchObject({ token_logprobs: [-9999, -9999], top_logprobs: [{ a: -9999 }, { b: -9999 }] });
+  });
+
+  test('of a prompt keep the first one that is known', () => {
+    const write = createCompletionLogprobs(tokenizer);
+    expect(write(tokensOf([0x61]), true)).toMatchObject({ token_logprobs: [-1], top_logprobs: [{ a: -1 }] });
+  });
+
+  test('are spelled with a byte order mark, and placed after a leading space', () => {
+    let wish: unknown;
+    const spaced = {
+      ...tokenizer,
+      tokenBytes: (id: number) => new TextEncoder().encode(id === 0 ? ' ' : '\uFEFF'),
+      createStreamDecoder: (options: unknown) => {
+        wish = options;
+        return { push: (id: number) => (id === 0 ? ' ' : '\uFEFF'), flush: () => '' };
+      },
+    };
+    expect(createCompletionLogprobs(spaced)(tokensOf([0, 1, 0]))).toMatchObject({
+      tokens: [' ', '\uFEFF', ' '],
+      text_offset: [0, 1, 2],
+    });
+    expect(wish).toEqual({ keepLeadingSpace: true });
   });
 });

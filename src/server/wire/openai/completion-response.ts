@@ -14,9 +14,12 @@ export interface CompletionOptions extends Omit<CompletionRequest, 'isStream'> {
 }
 
 /** Without BOS that was added to a text: clients compare the tokens with those of their text. */
-function scoredTokens({ generation, tokenizer }: CompletionOptions, end: LastChunk): readonly SampledToken[] {
-  const tokens = end.promptLogprobs ?? [];
-  const isText = typeof generation.prompts[Math.floor(end.choice / generation.numChoices)] === 'string';
+function scoredTokens(
+  { generation, tokenizer }: CompletionOptions,
+  choice: number,
+  tokens: readonly SampledToken[],
+): readonly SampledToken[] {
+  const isText = typeof generation.prompts[Math.floor(choice / generation.numChoices)] === 'string';
   return isText && tokens[0]?.tokenId === tokenizer.bosId ? tokens.slice(1) : tokens;
 }
 
@@ -53,10 +56,11 @@ export async function collectCompletion(
     texts[event.choice] += event.text;
     if (hasText(event) && event.textLogprobs !== null) (logprobs[event.choice] ??= []).push(...event.textLogprobs);
   }
-  const tokensOf = (index: number): readonly SampledToken[] | null =>
-    finished[index]!.promptLogprobs === undefined
-      ? logprobs[index]!
-      : [...scoredTokens(options, finished[index]!), ...(logprobs[index] ?? [])];
+  const tokensOf = (index: number): readonly SampledToken[] | null => {
+    const { promptLogprobs } = finished[index]!;
+    if (promptLogprobs === undefined) return logprobs[index]!;
+    return [...scoredTokens(options, index, promptLogprobs), ...(logprobs[index] ?? [])];
+  };
   const writeChoice = (text: string, index: number): object => ({
     text,
     index,

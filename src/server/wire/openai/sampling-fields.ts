@@ -19,8 +19,8 @@ const MAX_STOPS = 16;
 const MAX_BIASES = 4096;
 const MAX_NAME = 256;
 const MAX_STOP_TOKENS = 64;
-/** 24.8 days: the longest delay a timer can have. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+/** In milliseconds 24.8 days, the longest delay a timer can have. */
+const INT32_MAX = 2 ** 31 - 1;
 
 export const stopField: Field<readonly string[]> = {
   schema: {
@@ -53,10 +53,12 @@ const biasField: Field<Readonly<Record<string, number>>> = {
   },
 };
 
+const numTokensField = integerField(-1, INT32_MAX);
+
 /** vLLM and llama-server write "off" as -1 or 0. */
 const topKField: Field<number> = {
-  schema: { type: 'integer', minimum: -1, maximum: 2 ** 31 - 1 },
-  read: (value, path) => Math.max(0, integerField(-1, 2 ** 31 - 1).read(value, path)),
+  schema: numTokensField.schema,
+  read: (value, path) => Math.max(0, numTokensField.read(value, path)),
 };
 
 const ADAPTER_SCHEMA = {
@@ -101,15 +103,15 @@ export const SAMPLING_FIELDS = {
   cache_prefix: booleanField,
   priority: integerField(-10, 10),
   session: stringField(MAX_NAME, 1),
-  timeout_ms: integerField(1, MAX_TIMEOUT_MS),
+  timeout_ms: integerField(1, INT32_MAX),
   /** Which texts of the memory to recall; validated by the memory. */
   memory: objectField,
   /** Whether corrections of near questions are recalled. */
   corrections: booleanField,
   adapter: adapterField,
-  min_tokens: integerField(0, 2 ** 31 - 1),
-  stop_token_ids: listField(integerField(0, 2 ** 31 - 1), MAX_STOP_TOKENS),
-  repeat_last_n: integerField(-1, 2 ** 31 - 1),
+  min_tokens: integerField(0, INT32_MAX),
+  stop_token_ids: listField(integerField(0, INT32_MAX), MAX_STOP_TOKENS),
+  repeat_last_n: numTokensField,
   random_seed: seedField,
   repeat_penalty: repetitionField,
   cache_prompt: booleanField,

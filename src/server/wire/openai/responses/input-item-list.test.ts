@@ -61,6 +61,14 @@ describe('[R5] the input items of a response', () => {
     });
   });
 
+  test('leave out all turns of the answer', () => {
+    const content = { body: {}, messages, numAnswerTurns: 3 };
+    const { data } = writeInputItems({ id: 'resp_1', content }, new URLSearchParams('order=asc')) as {
+      data: unknown[];
+    };
+    expect(data).toHaveLength(4);
+  });
+
   test('are paged, last first', () => {
     const seen: string[] = [];
     for (let after = '', hasMore = true; hasMore;) {
