@@ -106,7 +106,8 @@ test.each([
   [499, 'remote_failed', false, 'failed'],
   [500, 'remote_failed', true, 'failed'],
 ])('the status %d is the error %s, retryable: %s', async (status, code, isRetryable, says) => {
-  const { respond, isCancelled } = createBody();
+  const { respond, write, isCancelled } = createBody();
+  write(END);
   const { texts } = call([(sent) => new Response(respond(sent).body, { status, headers: TYPE })]);
   await expect(texts()).rejects.toMatchObject({
     code,
