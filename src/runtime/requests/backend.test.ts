@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { pieceOf } from '../../../test/support/echo-model.ts';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { createSpokenModel } from '../../../test/support/spoken-model.ts';
 import type { GenerateOptions } from '../generate-options.ts';
@@ -30,6 +31,7 @@ function createLease(adapter: string | null) {
     adapters: () => [{ name: 'all', tenant: null }],
     async *generateStream(_prompt: Prompt, options: GenerateOptions) {
       seen.push(options);
+      yield pieceOf('a', 1);
     },
   } as unknown as Model;
   return { lease: { id: 'm', model, adapter, release() {} }, seen };

@@ -175,7 +175,7 @@ test.each([
 });
 
 test('what the model reads is named for those that count tokens', async () => {
-  const read = { parseSpecial: false, reasoning: true, templateVariables: {}, continueFinalMessage: false } as const;
+  const read = { parseSpecial: false, reasoning: 'low', templateVariables: {}, continueFinalMessage: false } as const;
   const request = { ...JOB, options: { ...read, temperature: 1 } };
   expect(promptOptions(request)).toEqual(read);
   expect(promptOptions(JOB)).toEqual({});

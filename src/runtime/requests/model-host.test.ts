@@ -424,23 +424,35 @@ test('[M5] an unloaded model forgets the error of its last load and the loss of 
   expect(await host.unload('a', GENTLY)).toMatchObject({ state: 'unloaded', error: null, loss: null });
 });
 
-test('[M6] a model that is used again while its memory is given back is not removed', async () => {
+test.each([
+  ['waits for it', 1000],
+  ['has stopped waiting', 0],
+])('[M6] a model is not removed if a request that came while its memory was given back %s', async (_name, waitMs) => {
   const { host, acquire } = createFakeModels({ a: 1 });
-  let release = (): void => {};
-  const entry = entryOf('new', async () => ({
+  let giveBack = (): void => {};
+  let load = (): void => {};
+  const model = {
     modelInfo: () => ({ memory: { totalBytes: 7 } }),
     isLoaded: () => true,
     onLost() {},
-    dispose: () => new Promise<void>((resolve) => (release = resolve)),
-  }) as unknown as Model); // prettier-ignore
-  host.add(entry);
-  (await acquire('new')).release();
+    dispose: () => new Promise<void>((resolve) => (giveBack = resolve)),
+  } as unknown as Model;
+  host.add(entryOf('new', () => new Promise((resolve) => (load = () => resolve(model))), { sizeBytes: 5 }));
+  const first = acquire('new');
+  await settle();
+  expect(host.memory.usedBytes).toBe(5); // promised while it is loaded
+  load();
+  (await first).release();
   expect(host.memory.usedBytes).toBe(7);
   const removing = host.remove('new', GENTLY);
   await settle();
-  const again = acquire('new');
-  release();
+  const again = acquire('new', waitMs).catch(() => null);
+  await settle();
+  giveBack();
   await expect(removing).rejects.toMatchObject({ code: 'conflict', message: 'model new is used again', isRetryable: true }); // prettier-ignore
-  (await again).release();
+  await settle();
+  load();
+  (await again)?.release();
+  await settle();
   expect(host.find('new')).toMatchObject({ state: 'loaded' });
 });

@@ -37,9 +37,21 @@ test('without a memory a request goes on without its wishes, and a wish for reca
 test('a request without wishes is remembered as it is, and only its first prompt has what was recalled', async () => {
   const { call, request } = await remember(requestOf());
   expect(call).toMatchObject({
-    ...{ tenant: 't', requestId: 'r', model: 'm', session: null, user: null, adapter: null, prompt: 'a' },
-    ...{ sampling: { temperature: 0.7, topP: 1 }, wish: null, corrections: true, isRouted: false },
-    ...{ near: null, opinion: null, reader: null, generateJson: null },
+    tenant: 't',
+    requestId: 'r',
+    model: 'm',
+    session: null,
+    user: null,
+    adapter: null,
+    prompt: 'a',
+    sampling: { temperature: 0.7, topP: 1 },
+    wish: null,
+    corrections: true,
+    isRouted: false,
+    near: null,
+    opinion: null,
+    reader: null,
+    generateJson: null,
   });
   expect(request.prompts).toEqual(['recalled', 'b']);
 });

@@ -17,7 +17,7 @@ const isFields = (value: unknown): value is Fields =>
 const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const countOf = (value: unknown): number => (Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : 0); // prettier-ignore
+const countOf = (value: unknown): number => (Number.isSafeInteger(value) ? Math.max(0, value as number) : 0);
 const indexOf = (value: unknown, count: number): number => {
   if (Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < count) return value as number;
   throw broken(`an index of ${String(value).slice(0, 20)}, of ${count}`);
