@@ -83,6 +83,7 @@ test('[SI7] one try is planned for all waiting turns, and what waits is reported
   expect([isPlanned(), reports]).toEqual([false, []]);
   store.onCall = fullDisk;
   await add('one');
+  expect(reports).toHaveLength(1);
   await add('two');
   expect([numPlanned(), reports]).toEqual([1, ['session turns wait for the disk, which cannot be written']]);
   await retry();
