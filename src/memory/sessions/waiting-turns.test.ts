@@ -192,12 +192,12 @@ test('[SI7] other errors are thrown, closing tries once more, and losses are nam
 test('[SI7] no more than 1000 turns wait, and the loss stays visible', async () => {
   const { store, turns, reports, add, retry, stored } = setUp();
   store.onCall = fullDisk;
-  for (let i = 0; i < 1002; i++) {
-    await add(`turn ${i}`, `chat ${i}`, i < 3 ? 'bob' : 'ada');
+  for (let i = 0; i < 1003; i++) {
+    await add(`turn ${i}`, `chat ${i}`, i < 4 ? 'bob' : 'ada');
     if (i === 999) expect(turns.problem()).toBe('1000 session turns wait for the disk');
   }
   expect(turns.problem()).toBe(
-    '1000 session turns wait for the disk; 2 session turns were lost while the disk could not be written',
+    '1000 session turns wait for the disk; 3 session turns were lost while the disk could not be written',
   );
   expect(reports.filter((text) => text.startsWith('more than'))).toEqual([
     'more than 1000 session turns wait for the disk: the oldest are lost',
@@ -205,8 +205,8 @@ test('[SI7] no more than 1000 turns wait, and the loss stays visible', async () 
   await turns.erasurePart.erase(subject({ userId: 'ada' }));
   store.onCall = () => {};
   await retry();
-  expect(turns.problem()).toBe('2 session turns were lost while the disk could not be written');
-  expect([await stored('chat 1'), await stored('chat 2')]).toEqual([[], ['turn 2']]);
+  expect(turns.problem()).toBe('3 session turns were lost while the disk could not be written');
+  expect([await stored('chat 2'), await stored('chat 3')]).toEqual([[], ['turn 3']]);
 });
 
 test('[SI7] waiting turns are erased with their tenant, user or request', async () => {
