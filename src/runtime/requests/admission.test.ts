@@ -89,7 +89,7 @@ test('[E1] a closed admission rejects new requests and waits for running ones, o
   expect(stuck.numRequests).toBe(1);
 });
 
-test('[E1] nobody waits for an empty admission, and for all of several requests', async () => {
+test('[E1] waiting for an empty admission ends at once, or with the last of several requests', async () => {
   const admission = createAdmission(LIMITS, createManualClock());
   await admission.empty(1000);
   const [first, second] = [admission.enter('a'), admission.enter('b')];

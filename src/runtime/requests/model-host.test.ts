@@ -343,7 +343,7 @@ test('an adapter behind the name of a model is known once the model is loaded', 
     { name: 'own', tenant: 'acme' },
   ];
   const { host, use, acquire, finish } = createFakeModels({ a: 1, 'a:b': 1 }, { adapters });
-  expect(host.find('a:legal')).toMatchObject({ id: 'a' }); // nobody knows yet
+  expect(host.find('a:legal')).toMatchObject({ id: 'a' }); // its adapters are not known yet
   expect([host.find(':legal'), host.find('legal'), host.find('c:legal')]).toEqual([null, null, null]);
   const unknown = acquire('a:none');
   const refused = expect(unknown).rejects.toMatchObject({ code: 'model_not_found' });

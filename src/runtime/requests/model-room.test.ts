@@ -21,7 +21,7 @@ function slotOf(id: string, { state, numUsers = 0, lastUsed = 0, ...entry }: Giv
 
 const NO_LIMITS: RoomLimits = { budgetBytes: null, groups: new Map() };
 
-/** What is done for a model of 40 bytes beside others. */
+/** The next step for a model of 40 bytes: ready, wait, or the id of a model to unload first. */
 function planFor(wanted: Given, others: Readonly<Record<string, Given>>, limits: Partial<RoomLimits>): string {
   const slot = slotOf('wanted', { ...wanted, state: 'unloaded' });
   const slots = Object.entries(others).map(([id, given]) => slotOf(id, given));
