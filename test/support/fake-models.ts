@@ -1,4 +1,5 @@
 import { createModelHost, type ModelEntry } from '../../src/runtime/requests/model-host.ts';
+import type { AdapterInfo } from '../../src/runtime/adapters.ts';
 import type { Model } from '../../src/runtime/model.ts';
 import type { RuvLLMError } from '../../src/core/errors.ts';
 import { createManualClock, settle } from './manual-clock.ts';
@@ -18,6 +19,8 @@ export function createFakeModels(
     readonly budgetBytes?: number;
     readonly groups?: Readonly<Record<string, number>>;
     readonly more?: Readonly<Record<string, Partial<ModelEntry>>>;
+    /** Of each model. Default: none. */
+    readonly adapters?: readonly Pick<AdapterInfo, 'name' | 'tenant'>[];
   } = {},
 ) {
   const clock = createManualClock();
@@ -39,6 +42,7 @@ export function createFakeModels(
               fake.model = {
                 modelInfo: () => ({ memory: { totalBytes: sizeBytes } }),
                 isLoaded: () => fake.isAlive,
+                adapters: () => options.adapters ?? [],
                 onLost: (listener: (error: RuvLLMError) => void) => (fake.lose = listener),
                 async dispose() {
                   fake.isAlive = false;

@@ -12,6 +12,27 @@ test.each([
   expect(termsOf(text)).toEqual(terms);
 });
 
+test.each([
+  ['queries', 'query'],
+  ['houses', 'house'],
+  ['heroes', 'heroe'],
+  ['trees', 'tree'],
+  ['dogs', 'dog'],
+  ['gas', 'gas'], // too short
+  ['haies', 'haie'], // "aies" and "eies" are no "y"
+  ['heies', 'heie'],
+  ['churches', 'church'],
+  ['virus', 'virus'],
+  ['glass', 'glass'],
+  ['aliens', 'alien'],
+])('the singular of %s is %s', (word, singular) => {
+  expect(termsOf(word)).toEqual([singular]);
+});
+
+test('a single character of a script without word separators is a term', () => {
+  expect(termsOf('の x')).toEqual(['の', 'x']);
+});
+
 test('cuts very long words', () => {
   expect(termsOf('x'.repeat(1000))).toEqual(['x'.repeat(64)]);
 });

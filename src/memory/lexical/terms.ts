@@ -31,7 +31,7 @@ export function termsOf(text: string): string[] {
 function addWord(terms: string[], word: string): void {
   const lower = word.toLowerCase();
   const term = stem(lower.replace(POSSESSIVE, '').replace(APOSTROPHE, ''));
-  terms.push(term.length > MAX_TERM_CHARS ? term.slice(0, MAX_TERM_CHARS) : term);
+  terms.push(term.slice(0, MAX_TERM_CHARS));
   if (lower !== word && INNER_CAPITAL.test(word)) for (const part of word.split(INNER_CAPITAL)) addWord(terms, part);
 }
 
@@ -47,11 +47,10 @@ function addPairs(terms: string[], word: string): void {
   }
 }
 
-/** Joins singular and plural ("libraries", "boxes", "dogs"), as Harman's S-stemmer does. */
+/** Joins singular and plural ("libraries", "boxes", "dogs"), as Harman's S-stemmer does; its rule for "es" is the one for "s". */
 function stem(word: string): string {
   if (word.length < 4 || !word.endsWith('s')) return word;
   if (word.endsWith('ies') && !word.endsWith('eies') && !word.endsWith('aies')) return `${word.slice(0, -3)}y`;
   if (/(?:x|z|ch|sh|ss)es$/.test(word)) return word.slice(0, -2);
-  if (word.endsWith('es') && !/(?:aes|ees|oes)$/.test(word)) return word.slice(0, -1);
   return /(?:us|ss)$/.test(word) ? word : word.slice(0, -1);
 }

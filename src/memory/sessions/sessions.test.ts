@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
 import { sessionFixture } from '../schemas/fixtures.contract.ts';
+import { turnToRecord } from '../schemas/session.ts';
 import { allEdgesOf, createTestServices, createTestStore, recordsOf } from '../test-store.contract.ts';
 import { createSessionIndex, sessionRecordId, type SessionOptions } from './sessions.ts';
 
@@ -73,6 +74,35 @@ describe('[SI2] the cache', () => {
 });
 
 describe('[SI3] turns', () => {
+  test('cost no search until the oldest are deleted, and no read of a session that is cached', async () => {
+    const { store, sessions } = setUp({ maxTurns: 2 });
+    const operations: string[] = [];
+    store.onCall = (operation) => void operations.push(operation);
+    const add = async (): Promise<string> => {
+      operations.length = 0;
+      await sessions.addTurn('acme', 'chat', { query: 'q', answer: 'a' });
+      return operations.join(' ');
+    };
+    expect([await add(), await add(), await add()]).toEqual([
+      'get put putEdges',
+      'put putEdges',
+      'put putEdges find delete',
+    ]);
+  });
+  test.each([
+    ['of a previous turn that is gone is passed over', new RuvLLMError('not_found', 'gone'), null],
+    ['of the disk is thrown', new RuvLLMError('io', 'broken'), 'broken'],
+    ['that only looks like one of ours is thrown', Object.assign(new Error('other'), { code: 'not_found' }), 'other'],
+  ])('an error %s when edges are written', async (_name, error, thrown) => {
+    const { store, sessions } = setUp();
+    store.onCall = (operation) => {
+      if (operation === 'putEdges') throw error;
+    };
+    const adding = sessions.addTurn('acme', 'chat', { query: 'q', answer: 'a' });
+    if (thrown === null) expect(await adding).toMatchObject({ turn: 0, query: 'q' });
+    else await expect(adding).rejects.toThrow(thrown);
+    expect((await sessions.turns('acme', 'chat')).map(({ query }) => query)).toEqual(['q']);
+  });
   test('take the rating of their request, which makes them trusted', async () => {
     const { services, store, sessions } = setUp();
     const [requestId, other] = [services.newId(), services.newId()];
@@ -184,6 +214,28 @@ describe('[SI5] a session that is idle for too long', () => {
     expect((await recordsOf(store)).map(({ kind }) => kind).sort()).toEqual(['qa-pair', 'session']);
     expect((await allEdgesOf(store)).length).toBe(1);
   });
+  test('is not swept if it was used after it had been found', async () => {
+    const { services, store, sessions } = setUp({ idleMs: HOUR });
+    for (const id of ['used', 'idle']) await sessions.touch('acme', id);
+    services.timeMs += HOUR;
+    let isFound = false;
+    store.onCall = async (operation) => {
+      if (operation !== 'delete' || isFound) return;
+      isFound = true;
+      await sessions.touch('acme', 'idle');
+    };
+    expect(await sessions.sweep('acme')).toBe(1);
+    expect(await sessions.get('acme', 'used')).toBeNull();
+    expect(await sessions.get('acme', 'idle')).not.toBeNull();
+  });
+  test('is read from the store, and still not found', async () => {
+    const { services, store, sessions } = setUp({ idleMs: HOUR });
+    await sessions.touch('acme', 'chat');
+    services.timeMs += HOUR;
+    expect(await createSessionIndex(store, services).get('acme', 'chat')).toBeNull();
+    services.timeMs -= 1;
+    expect(await createSessionIndex(store, services).get('acme', 'chat')).not.toBeNull();
+  });
   test('starts anew when it is used again', async () => {
     const { services, sessions } = setUp({ idleMs: HOUR });
     await sessions.addTurn('acme', 'chat', { query: 'secret', answer: 'a' }, { userId: 'ada' });
@@ -214,4 +266,18 @@ test('[SI6] remove takes the turns, however many, and says whether there was one
   expect(await sessions.remove('acme', 'chat')).toBe(true);
   expect(await sessions.remove('acme', 'chat')).toBe(false);
   expect((await recordsOf(store)).length).toBe(2);
+});
+
+test('[SI6] a session with more turns than one call takes is removed with its last ones', async () => {
+  const { services, store, sessions } = setUp({ maxTurns: 5000 });
+  const { id: _, ...turn } = await sessions.addTurn('acme', 'chat', { query: 'q', answer: 'a' });
+  const put = Array.from({ length: 999 }, () => ({ ...turnToRecord({ ...turn, id: services.newId() }, 'acme'), ifVersion: 0 })); // prettier-ignore
+  await store.put(put);
+  const numDeleted: number[] = [];
+  store.onCall = (operation, ids) => {
+    if (operation === 'delete') numDeleted.push((ids as readonly string[]).length);
+  };
+  expect(await sessions.remove('acme', 'chat')).toBe(true);
+  expect(numDeleted).toEqual([999, 2]);
+  expect(await recordsOf(store)).toEqual([]);
 });

@@ -131,7 +131,7 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
   const update = (
     tenant: string,
     sessionId: string,
-    change: (session: SessionState, isNew: boolean) => { session: SessionState; with: readonly PutRecord[] },
+    change: (session: SessionState) => { session: SessionState; with: readonly PutRecord[] },
   ): Promise<SessionState> =>
     retryConflict(async (numTries) => {
       const key = keyOf(tenant, sessionId);
@@ -144,7 +144,7 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
       }
       const nowMs = Math.floor(services.now());
       const before = cached?.session ?? empty(sessionId, nowMs);
-      const { session, with: others } = change(before, cached === null);
+      const { session, with: others } = change(before);
       // A clock that goes back must not end a session sooner.
       const lastActiveMs = Math.max(before.lastActiveMs, nowMs);
       const next = { ...session, lastActiveMs, idleEndMs: Math.max(before.idleEndMs, lastActiveMs + options.idleMs) };
@@ -192,7 +192,10 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
     if (turnCount <= options.maxTurns) return;
     const filter = turnFilter(sessionId, { field: 'turn', is: '<', value: turnCount - options.maxTurns });
     const { records } = await store.find(tenant, { kinds: ['qa-pair'], filter, order: 'oldest', limit: TURN_PAGE });
-    if (records.length > 0) await store.delete(tenant, records.map(({ id }) => id)); // prettier-ignore
+    await store.delete(
+      tenant,
+      records.map(({ id }) => id),
+    );
   };
   const peek = (tenant: string, sessionId: string): SessionState | undefined => {
     const cached = cache.get(keyOf(tenant, sessionId));

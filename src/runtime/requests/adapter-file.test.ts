@@ -41,3 +41,15 @@ test('an adapter that the request names wins', async () => {
   expect(await withAdapterFile(named, model)).toBe(named);
   expect(loads).toEqual([]);
 });
+
+test('another file, a file of one tenant and no file', async () => {
+  const { model, loads } = createFake();
+  expect((await withAdapterFile({ ...request, adapterPath: '/other.gguf' }, model)).options.adapter).toBe(
+    'modelfile-1',
+  );
+  const { adapterPath: _, ...plain } = request;
+  expect(await withAdapterFile(plain, model)).toBe(plain);
+  expect(loads).toEqual([]);
+  const own = { adapters: () => [{ name: 'own', path: '/lora.gguf', tenant: 'acme' }], loadAdapter: model.loadAdapter };
+  expect((await withAdapterFile(request, own as unknown as Model)).options.adapter).toBe('modelfile-1');
+});

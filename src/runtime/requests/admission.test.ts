@@ -88,3 +88,76 @@ test('[E1] a closed admission rejects new requests and waits for running ones, o
   await late;
   expect(stuck.numRequests).toBe(1);
 });
+
+test('[E1] waiting for an empty admission ends at once, or with the last of several requests', async () => {
+  const admission = createAdmission(LIMITS, createManualClock());
+  await admission.empty(1000);
+  const [first, second] = [admission.enter('a'), admission.enter('b')];
+  expect(admission.isClosed).toBe(false);
+  admission.close();
+  expect(admission.isClosed).toBe(true);
+  let isEmpty = false;
+  void admission.empty(1000).then(() => (isEmpty = true));
+  first();
+  await settle();
+  expect(isEmpty).toBe(false);
+  second();
+  await settle();
+  expect(isEmpty).toBe(true);
+});
+
+test('a request that is not admitted can be sent again', () => {
+  const admission = createAdmission({ ...LIMITS, maxRequestsPerTenant: 1 }, createManualClock());
+  admission.enter('a');
+  expect(() => admission.enter('a')).toThrow(
+    expect.objectContaining({ isRetryable: true, data: { retryAfterSeconds: 1 } }),
+  );
+});
+
+test('requests that other processes admitted count, with no more debt than the burst', () => {
+  const clock = createManualClock();
+  const admitted = new Map([['a', 0]]);
+  let numRunning = 0;
+  const outside = {
+    numRequests: () => numRunning,
+    takeAdmitted(tenant: string) {
+      const count = admitted.get(tenant) ?? 0;
+      admitted.set(tenant, 0);
+      return count;
+    },
+  };
+  const admission = createAdmission({ ...LIMITS, burst: 4, requestsPerMinute: 60 }, clock, outside);
+  numRunning = 1;
+  const leave = admission.enter('a');
+  expect(refused(() => admission.enter('a'))).toMatchObject({ code: 'too_many_requests', message: '2 of your requests are in progress, at most 2 may be' }); // prettier-ignore
+  leave();
+  admitted.set('a', 3);
+  expect(refused(() => admission.enter('a')).retryAfterSeconds).toBe(1); // 4 - 1 - 3
+  admitted.set('a', 100);
+  expect(refused(() => admission.enter('a')).retryAfterSeconds).toBe(5); // a burst of debt, and one for itself
+});
+
+test('a tenant is forgotten when it is told to be, but not while it has requests', () => {
+  const admission = createAdmission({ ...LIMITS, burst: 1, requestsPerMinute: 1 }, createManualClock());
+  const leave = admission.enter('a');
+  admission.forget('a');
+  admission.forget('unknown');
+  expect(refused(() => admission.enter('a')).code).toBe('rate_limit_exceeded');
+  leave();
+  admission.forget('a');
+  admission.enter('a');
+});
+
+test('of ten thousand tenants none is forgotten that has requests or has used its rate', () => {
+  const clock = createManualClock();
+  const limits = { maxRequests: 100, maxRequestsPerTenant: 1, requestsPerMinute: 60, burst: 1 };
+  const admission = createAdmission(limits, clock);
+  const leaveRunning = admission.enter('running');
+  clock.advance(60_000);
+  admission.enter('used')();
+  for (let i = 0; i < 9_999; i++) admission.enter(`tenant ${i}`)();
+  expect(refused(() => admission.enter('running')).code).toBe('too_many_requests');
+  expect(refused(() => admission.enter('used')).code).toBe('rate_limit_exceeded');
+  leaveRunning();
+  admission.enter('running');
+});

@@ -22,3 +22,27 @@ test.each([
   expect(await live.erasure.count(subject)).toBe(0);
   expect(entries.map(({ isErased }) => isErased)).toEqual(['ana', 'ben', 'eve'].map((id) => cancelled.includes(id)));
 });
+
+test('the list says how far each request is, the oldest first, until it ends', () => {
+  let nowMs = 5;
+  const live = createLiveRequests({ now: () => nowMs });
+  const open = (id: string, state: Partial<RequestMeter> = {}) =>
+    live.open({ id, tenant: 'acme', asked: 'auto', userId: null, abort() {} }, { ...meter, ...state });
+  const [waiting, reading, writing] = [
+    open('waiting', { firstTokenMs: 0 }),
+    open('reading', { promptTokens: 7 }),
+    open('writing', { promptTokens: 7, cachedTokens: 2, numTokens: 3, firstTokenMs: 0 }),
+  ];
+  reading.serve('large');
+  writing.serve('large');
+  nowMs = 9;
+  const common = { tenant: 'acme', asked: 'auto', elapsedMs: 4 };
+  expect(live.list()).toEqual([
+    { ...common, id: 'waiting', model: null, state: 'loading', promptTokens: null, cachedTokens: null, numTokens: 0, firstTokenMs: 0 }, // prettier-ignore
+    { ...common, id: 'reading', model: 'large', state: 'prompt', promptTokens: 7, cachedTokens: null, numTokens: 0, firstTokenMs: null }, // prettier-ignore
+    { ...common, id: 'writing', model: 'large', state: 'generating', promptTokens: 7, cachedTokens: 2, numTokens: 3, firstTokenMs: 0 }, // prettier-ignore
+  ]);
+  waiting.end();
+  waiting.end();
+  expect(live.list().map(({ id }) => id)).toEqual(['reading', 'writing']);
+});

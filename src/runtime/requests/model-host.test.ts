@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest';
 import { createFakeModels } from '../../../test/support/fake-models.ts';
-import { settle } from '../../../test/support/manual-clock.ts';
+import { createManualClock, settle } from '../../../test/support/manual-clock.ts';
 import { entryOf } from '../../../test/support/test-server.ts';
+import type { ErasureSubject } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Model } from '../model.ts';
+import { createModelHost, type ModelEntry } from './model-host.ts';
+
+const SIGNAL = new AbortController().signal;
 
 test('[M1] one load for everyone who asks, by id or alias', async () => {
   const { host, acquire, finish, loads } = createFakeModels({ a: 1 });
@@ -175,7 +179,10 @@ test('[M13] a crash while a replacement loads is followed by another one', async
   pending.shift()!.reject(new RuvLLMError('engine_crashed', 'SIGILL'));
   await settle();
   expect(host.find('a')).toMatchObject({ loss: 'crashed' });
-  clock.advance(500);
+  clock.advance(499);
+  await settle();
+  expect(loads).toHaveLength(2); // a replacement that did not even load was lost early, too
+  clock.advance(1);
   await settle();
   expect(loads).toHaveLength(3);
   await finish('a');
@@ -310,4 +317,142 @@ test('[M6] models are added and removed while the server runs; those it was star
   await expect(host.remove('a', FORCED)).rejects.toMatchObject({ code: 'conflict' });
   for (let i = 0; i < 64; i++) host.add(entryOf(`m${i}`, loadIt));
   expect(() => host.add(entryOf('m64', loadIt))).toThrow('64 models were added');
+});
+
+test('a host knows whether it has loaded a model, and what its models hold for a tenant', async () => {
+  const subject = { tenant: 'acme' } as ErasureSubject;
+  const { host, models, use } = createFakeModels({ a: 1, b: 1, c: 1 });
+  expect([host.hasLoaded, host.numUsers, await host.erasure.count(subject)]).toEqual([false, 0, 0]);
+  await use('a');
+  await use('b');
+  expect([host.hasLoaded, host.erasure.isLast]).toEqual([true, true]);
+  const erased: string[] = [];
+  for (const [id, { model }] of models) {
+    Object.assign(model, {
+      erasure: { erase: async ({ tenant }: ErasureSubject) => erased.push(`${id} of ${tenant}`), count: async () => 3 },
+    });
+  }
+  expect(await host.erasure.count(subject)).toBe(6);
+  await host.erasure.erase(subject);
+  expect(erased).toEqual(['a of acme', 'b of acme']);
+});
+
+test('an adapter behind the name of a model is known once the model is loaded', async () => {
+  const adapters = [
+    { name: 'legal', tenant: null },
+    { name: 'own', tenant: 'acme' },
+  ];
+  const { host, use, acquire, finish } = createFakeModels({ a: 1, 'a:b': 1 }, { adapters });
+  expect(host.find('a:legal')).toMatchObject({ id: 'a' }); // its adapters are not known yet
+  expect([host.find(':legal'), host.find('legal'), host.find('c:legal')]).toEqual([null, null, null]);
+  const unknown = acquire('a:none');
+  const refused = expect(unknown).rejects.toMatchObject({ code: 'model_not_found' });
+  await finish('a');
+  await refused;
+  expect(host.find('a')!.numUsers).toBe(0);
+  expect(host.find('a:legal')).toMatchObject({ id: 'a' });
+  expect([host.find('a:none'), host.find('a:own'), host.find('a:own', 'other')]).toEqual([null, null, null]);
+  expect(host.find('a:own', 'acme')).toMatchObject({ id: 'a' });
+  const lease = await acquire('a:legal');
+  expect([lease.id, lease.adapter]).toEqual(['a', 'legal']);
+  expect((await host.acquire('a:own', { signal: SIGNAL, waitMs: 0, tenant: 'acme' })).adapter).toBe('own');
+  await expect(acquire('a:none')).rejects.toMatchObject({ code: 'model_not_found', message: 'the model "a:none" does not exist here' }); // prettier-ignore
+  await use('a:b');
+  expect((await acquire('a:b')).adapter).toBeNull(); // all of it is the name of a model
+  expect(host.numUsers).toBe(3);
+});
+
+test('names of the models it is started with are unique', () => {
+  const load = (): Promise<Model> => Promise.reject(new Error());
+  const create = (...entries: readonly ModelEntry[]) =>
+    createModelHost({ entries, budgetBytes: null, clock: createManualClock() });
+  expect(() => create(entryOf('a', load), entryOf('b', load, { aliases: ['a'] }))).toThrow(
+    expect.objectContaining({ code: 'invalid_option', message: 'two models are called "a"' }),
+  );
+  expect(() => create(entryOf('a', load, { aliases: ['b', 'b'] }))).toThrow('two models are called "b"');
+  expect(create(entryOf('a', load)).list()).toMatchObject([{ isAdded: false }]);
+});
+
+test('[M12] a model that is lost while the server shuts down is not loaded again', async () => {
+  const { host, models, loads, use } = createFakeModels({ a: 1 });
+  await use('a');
+  await host.dispose();
+  models.get('a')!.lose(new RuvLLMError('engine_stalled', 'no step'));
+  await settle();
+  expect(loads).toEqual(['a']);
+  await expect(host.acquire('a', { signal: SIGNAL, waitMs: 10 })).rejects.toMatchObject({
+    message: 'the server is shutting down',
+    isRetryable: true,
+  });
+});
+
+test('[M13] a minute after its load an engine is stable', async () => {
+  const { models, loads, use, finish, clock } = createFakeModels({ a: 1 });
+  await use('a');
+  const crashAfter = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    models.get('a')!.isAlive = false;
+    models.get('a')!.lose(new RuvLLMError('engine_crashed', 'SIGSEGV'));
+    await settle();
+  };
+  await crashAfter(59_999);
+  await finish('a');
+  await crashAfter(60_000);
+  expect(loads).toHaveLength(3); // stable: at once
+  await finish('a');
+  await crashAfter(59_999);
+  expect(loads).toHaveLength(4); // the first early one since
+  await finish('a');
+  await crashAfter(59_999);
+  expect(loads).toHaveLength(4);
+});
+
+test('[M5] an unloaded model forgets the error of its last load and the loss of its engine', async () => {
+  const { host, acquire, pending, models, use } = createFakeModels({ a: 1 });
+  const failing = acquire('a');
+  await settle();
+  pending.pop()!.reject(new RuvLLMError('io', 'no such file'));
+  await expect(failing).rejects.toThrow('no such file');
+  expect(await host.unload('a', GENTLY)).toMatchObject({ state: 'unloaded', error: null });
+  await use('a');
+  models.get('a')!.isAlive = false;
+  models.get('a')!.lose(new RuvLLMError('engine_crashed', 'SIGSEGV'));
+  await settle();
+  pending.pop()!.reject(new RuvLLMError('io', 'gone'));
+  await settle();
+  expect(host.find('a')).toMatchObject({ state: 'failed', loss: 'crashed' });
+  expect(await host.unload('a', GENTLY)).toMatchObject({ state: 'unloaded', error: null, loss: null });
+});
+
+test.each([
+  ['waits for it', 1000],
+  ['has stopped waiting', 0],
+])('[M6] a model is not removed if a request that came while its memory was given back %s', async (_name, waitMs) => {
+  const { host, acquire } = createFakeModels({ a: 1 });
+  let giveBack = (): void => {};
+  let load = (): void => {};
+  const model = {
+    modelInfo: () => ({ memory: { totalBytes: 7 } }),
+    isLoaded: () => true,
+    onLost() {},
+    dispose: () => new Promise<void>((resolve) => (giveBack = resolve)),
+  } as unknown as Model;
+  host.add(entryOf('new', () => new Promise((resolve) => (load = () => resolve(model))), { sizeBytes: 5 }));
+  const first = acquire('new');
+  await settle();
+  expect(host.memory.usedBytes).toBe(5); // promised while it is loaded
+  load();
+  (await first).release();
+  expect(host.memory.usedBytes).toBe(7);
+  const removing = host.remove('new', GENTLY);
+  await settle();
+  const again = acquire('new', waitMs).catch(() => null);
+  await settle();
+  giveBack();
+  await expect(removing).rejects.toMatchObject({ code: 'conflict', message: 'model new is used again', isRetryable: true }); // prettier-ignore
+  await settle();
+  load();
+  (await again)?.release();
+  await settle();
+  expect(host.find('new')).toMatchObject({ state: 'loaded' });
 });

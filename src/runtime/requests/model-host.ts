@@ -70,6 +70,9 @@ export interface UnloadOptions {
   readonly drainMs: number;
 }
 
+/** Of a model that is idle. */
+const GENTLY: UnloadOptions = { force: false, drainMs: 0 };
+
 /** Models that were added, beside those it was started with. */
 const MAX_ADDED = 64;
 
@@ -195,7 +198,7 @@ export function createModelHost({
     const cancel = clock.setTimer(slot.idleMs, () => {
       slot.idleTimer = null;
       // A model that cannot be given back has no one to tell.
-      unloadNow(slot, { force: false, drainMs: 0 }).catch(() => {});
+      unloadNow(slot, GENTLY).catch(() => {});
     });
     slot.idleTimer = { cancel, expiresMs: clock.wallClock() + slot.idleMs };
   }
@@ -303,7 +306,7 @@ export function createModelHost({
       const { slot } = requireSlot(name);
       if (idleMs !== 0 && slot.entry.isPinned === true) return;
       const isIdle = slot.numUsers === 0 && slot.loading === null;
-      if (idleMs === 0 && isIdle) return await unloadNow(slot, { force: false, drainMs: 0 });
+      if (idleMs === 0 && isIdle) return await unloadNow(slot, GENTLY);
       slot.idleMs = idleMs;
       startIdleTimer(slot);
     },

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { createSpokenModel } from '../../../test/support/spoken-model.ts';
 import { openTestMemory } from '../../../test/support/test-memory.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
+import type { GenerateOptions } from '../generate-options.ts';
+import type { PromptInput } from '../read-prompt.ts';
 import { readRouteConfig } from '../routing/route-config.ts';
 import { serveConstant } from '../routing/routing.contract.ts';
 import { createRouter } from './router.ts';
@@ -151,4 +153,24 @@ test('a candidate without its model is refused at the start', () => {
 test('an abort ends a routed request', async () => {
   await using router = createRouter({ models: createModels(), routes: ROUTES });
   await expect(router.generate(QUESTION, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' });
+});
+
+test('a request has its own id, and tools as they were given', async () => {
+  const { model } = createSpokenModel(['Somewhere.']);
+  const seen: GenerateOptions[] = [];
+  const small = { ...model, generateStream: (prompt: PromptInput, options: GenerateOptions) => (seen.push(options), model.generateStream(prompt, options)) }; // prettier-ignore
+  await using router = createRouter({ models: { ...createModels(), small }, routes: ROUTES });
+  const plain = { type: 'function', function: { name: 'f' } } as const;
+  const strict = {
+    type: 'function',
+    function: { name: 'g', description: 'Does.', parameters: {}, strict: true },
+  } as const;
+  const requestId = crypto.randomUUID();
+  expect((await router.generate(QUESTION, { model: 'small', tools: [plain, strict], requestId })).requestId).toBe(requestId); // prettier-ignore
+  const other = await router.generate(QUESTION, { model: 'small', tools: [plain], parallelToolCalls: false });
+  expect(other.requestId).toMatch(/^[\da-f-]{36}$/);
+  expect(seen).toMatchObject([
+    { tools: [{ function: { name: 'f', strict: false } }, strict], parallelToolCalls: true },
+    { parallelToolCalls: false },
+  ]);
 });

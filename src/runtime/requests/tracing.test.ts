@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { createTestServer, entryOf } from '../../../test/support/test-server.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
 import { openTracer } from '../../node/open-tracer.ts';
-import type { SpanAttributes } from './tracing.ts';
+import type { AnswerChunk } from './answer-chunks.ts';
+import type { RememberedRequest } from './remember-request.ts';
+import { type SpanAttributes, traceAnswer, traceMemory, type Tracer } from './tracing.ts';
 
 interface Recorded {
   name: string;
@@ -145,4 +147,63 @@ describe("[TR1] the client's trace", () => {
   ])('%s is a trace of our own', async (_name, traceparent) => {
     expect(await parentsOf({ traceparent })).toEqual([ROOT, ROOT, ROOT]);
   });
+});
+
+/** A tracer that writes down what was started and how it ended. */
+function createLog() {
+  const log: string[] = [];
+  const start: Tracer['start'] = (name, _attributes, trace, kind) => {
+    log.push(`start ${name} ${kind}`);
+    return {
+      context: trace,
+      set: (attributes) => void log.push(JSON.stringify(attributes)),
+      end: (error) => void log.push(`end ${name} ${error}`),
+    };
+  };
+  return { log, tracer: { start } };
+}
+
+test('recall is a part of the request, and so is the writing that its answer waits for', async () => {
+  const { log, tracer } = createLog();
+  const seen: unknown[] = [];
+  const recalled = (writing: Promise<void> | undefined) => ({
+    observer: { onEvent: (event: unknown) => seen.push(event), onEnd: (error: unknown) => (seen.push(error), writing) },
+  }) as unknown as RememberedRequest; // prettier-ignore
+  const waits = await traceMemory(tracer, null, async () => recalled(Promise.resolve()));
+  waits.observer!.onEvent('event' as never);
+  await waits.observer!.onEnd(null);
+  const none = await traceMemory(tracer, null, async () => recalled(undefined));
+  expect(none.observer!.onEnd('error')).toBeUndefined();
+  expect(seen).toEqual(['event', null, 'error']);
+  const silent = { observer: null } as unknown as RememberedRequest;
+  expect(await traceMemory(tracer, null, async () => silent)).toBe(silent);
+  await expect(traceMemory(tracer, null, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(log).toEqual([
+    'start memory recall internal',
+    'end memory recall null',
+    'start memory write internal',
+    'end memory write null',
+    ...Array.from({ length: 2 }, () => ['start memory recall internal', 'end memory recall null']).flat(),
+    'start memory recall internal',
+    'end memory recall internal',
+  ]);
+});
+
+test('the span of an answer has the longest prompt and the tokens of all choices', () => {
+  const { log, tracer } = createLog();
+  const span = tracer.start('x', {}, null);
+  const { onEvent, onEnd } = traceAnswer(span, 'large');
+  const end = (promptTokens: number, completionTokens: number, finishReason: string | null) =>
+    onEvent({ finishReason, usage: { promptTokens, completionTokens } } as AnswerChunk);
+  end(99, 99, null);
+  end(5, 2, 'stop');
+  end(0, 3, 'length');
+  void onEnd(null);
+  expect(JSON.parse(log[1]!)).toEqual({
+    'gen_ai.response.model': 'large',
+    'gen_ai.usage.input_tokens': 5,
+    'gen_ai.usage.output_tokens': 5,
+    'gen_ai.response.finish_reasons': ['stop', 'length'],
+  });
+  expect(log[2]).toBe('end x null');
 });

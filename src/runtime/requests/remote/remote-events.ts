@@ -12,11 +12,12 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
 const DONE = '[DONE]';
 
 type Fields = Readonly<Record<string, unknown>>;
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const countOf = (value: unknown): number => (Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : 0); // prettier-ignore
+const countOf = (value: unknown): number => (Number.isSafeInteger(value) ? Math.max(0, value as number) : 0);
 const indexOf = (value: unknown, count: number): number => {
   if (Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < count) return value as number;
   throw broken(`an index of ${String(value).slice(0, 20)}, of ${count}`);
@@ -75,7 +76,7 @@ export async function* readRemoteEvents(
     const chunk = parse(message);
     // Some say in the middle of a stream what went wrong; the words may have a prompt or a key in them.
     if (chunk['error'] !== undefined && chunk['error'] !== null) throw broken('an error in the middle of its answer');
-    if (typeof chunk['usage'] === 'object' && chunk['usage'] !== null) usage = readUsage(fieldsOf(chunk['usage']));
+    if (isFields(chunk['usage'])) usage = readUsage(chunk['usage']);
     for (const given of listOf(chunk['choices'])) {
       const answer = readChoice(fieldsOf(given));
       if (answer.text === '' && answer.reasoning === '' && answer.toolCalls.length === 0) continue;
@@ -107,7 +108,7 @@ function parse(message: string): Fields {
   } catch {
     throw broken(`an event of ${message.length} characters that is not JSON`);
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
+  if (isFields(value)) return value;
   throw broken('an event that is no object');
 }
 
