@@ -8,8 +8,10 @@ import type { DocumentBlock } from './types.ts';
 /** As many tokens; only some texts end a chunk of half the size. */
 const words = (count: number, word = 'a'): string => Array.from({ length: count }, () => word).join(' ');
 
+type Block = string | (Partial<DocumentBlock> & { readonly text: string });
+
 /** The chunks of blocks with an empty line between them. */
-function chunksOf(...blocks: readonly (string | (Partial<DocumentBlock> & { text: string }))[]) {
+function chunksOf(...blocks: readonly Block[]) {
   let text = '';
   const placed = blocks.map((given): DocumentBlock => {
     const { text: own, ...rest } = typeof given === 'string' ? { text: given } : given;
@@ -19,7 +21,7 @@ function chunksOf(...blocks: readonly (string | (Partial<DocumentBlock> & { text
   });
   return chunkDocument({ text, blocks: placed, pageStarts: null });
 }
-const sizesOf = (...blocks: Parameters<typeof chunksOf>): number[] => chunksOf(...blocks).map(({ text }) => text.split(/\s+/).length); // prettier-ignore
+const sizesOf = (...blocks: readonly Block[]): number[] => chunksOf(...blocks).map(({ text }) => text.split(/\s+/).length); // prettier-ignore
 
 describe('[DC1] a chunk', () => {
   test('has at most 220 tokens', () => {
@@ -48,7 +50,7 @@ describe('[DC1] a chunk', () => {
 
   test('has several small declarations of code, and the name of the largest so far', () => {
     const code = (count: number, name: string) => ({ text: words(count), kind: 'code', headings: [name] }) as const;
-    const headingsOf = (...blocks: Parameters<typeof chunksOf>) => chunksOf(...blocks).map(({ headings }) => headings[0]); // prettier-ignore
+    const headingsOf = (...blocks: readonly Block[]) => chunksOf(...blocks).map(({ headings }) => headings[0]); // prettier-ignore
     expect(headingsOf(code(5, 'one'), code(5, 'two'))).toEqual(['one']);
     expect(headingsOf(code(5, 'one'), code(6, 'two'))).toEqual(['two']);
     expect(headingsOf(code(44, 'one'), code(6, 'two'))).toEqual(['one']);
