@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { settle } from '../../test/support/manual-clock.ts';
+import { systemClock } from '../core/clock.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { WireBlockEvent } from '../server/fleet/block-ledger.ts';
 import { ASK_HEADER, isValidAsk } from '../server/fleet/fleet-ask.ts';
@@ -8,6 +10,7 @@ import { writeBatch } from '../server/fleet/signed-batch.ts';
 import { silentLogger } from '../server/logger.ts';
 import { chooseNode, scaleFor } from './choose-node.ts';
 import { createFleetAffinity } from './fleet-affinity.ts';
+import { refusalOf } from './follow-blocks.ts';
 import { createNode, type GatewayNode, reportsModel } from './node-table.ts';
 import { hashText, TEXT_BLOCK_BYTES } from './text-chain.ts';
 import { createTextIndex } from './text-index.ts';
@@ -26,7 +29,7 @@ const removed = (...hashes: string[]): WireBlockEvent => ({
 });
 
 /** A node whose events the test sends. */
-function fakeNode(own: FleetKeys, { models = [] as object[], sign = own } = {}) {
+function fakeNode(own: FleetKeys, { models = [] as object[], sign = own, state: more = {} as object } = {}) {
   let wake = (): void => {};
   const queue: string[] = [];
   let ask = '';
@@ -56,7 +59,7 @@ function fakeNode(own: FleetKeys, { models = [] as object[], sign = own } = {}) 
         numStreams++;
         return { ...head, body: lines(request) };
       }
-      const state = JSON.stringify({ epoch: 'one', version: '1', numRequests: 3, models });
+      const state = JSON.stringify({ epoch: 'one', version: '1', numRequests: 3, models, ...more });
       const body = JSON.stringify({ state, signature: sign.sign('state', `${ask} ${state}`) });
       return { ...head, body: (async function* () { yield encode(body); })() }; // prettier-ignore
     },
@@ -87,7 +90,9 @@ function openFleet(...fakes: ReturnType<typeof fakeNode>[]) {
     countRefusedNote() {},
     countRefusedEvents: (node: string, reason: string) => void refusals.push(`${node} ${reason}`),
   };
-  return { nodes, refusals, affinity: createFleetAffinity({ nodes, keys, upstream, metrics, logger: silentLogger }) };
+  const time = { ms: 0 };
+  const clock = { ...systemClock, now: () => time.ms };
+  return { nodes, refusals, time, affinity: createFleetAffinity({ nodes, keys, upstream, metrics, logger: silentLogger, clock }) }; // prettier-ignore
 }
 
 const request = { tenant: 'a', model: 'm', promptText: 'x'.repeat(10 * TEXT_BLOCK_BYTES) };
@@ -186,6 +191,109 @@ test('[FA6] a node with another version of a model is refused, and the majority 
   await affinity.checkNode(nodes[0]!, signal);
   expect([reportsModel(nodes[0]!, 'm:mine'), reportsModel(nodes[0]!, 'm:other'), reportsModel(nodes[2]!, 'm')]).toEqual([true, false, false]); // prettier-ignore
   affinity.close();
+});
+
+test('[FA6] of as many nodes with each version those stay that are up, and who is down has no vote', async () => {
+  const model = (modelHash: string, id = 'm') => ({ models: [{ id, aliases: [], modelHash, adapters: [] }] });
+  const states = [model('aa'), model('bb'), model('cc'), model(''), model('dd', 'n')];
+  const { affinity, nodes } = openFleet(...states.map((state) => fakeNode(keys, state)));
+  const check = async (index: number, health: GatewayNode['health']): Promise<string> => {
+    nodes[index]!.health = health;
+    const problem = await affinity.checkNode(nodes[index]!, signal).then(() => 'fits', (error: Error) => error.message); // prettier-ignore
+    return problem;
+  };
+  nodes[1]!.health = 'unknown';
+  for (const index of [0, 3, 4]) expect(await check(index, 'unknown')).toBe('fits');
+  for (const index of [0, 3, 4]) nodes[index]!.health = 'up';
+  expect(await check(1, 'unknown')).toBe('its model m is another version: bb instead of aa of 1 nodes');
+  expect(await check(1, 'up')).toBe('fits');
+  expect(await check(0, 'up')).toBe('fits');
+  expect(await check(2, 'unknown')).toBe('its model m is another version: cc instead of aa of 1 nodes');
+  nodes[0]!.health = 'down';
+  expect(await check(2, 'unknown')).toBe('its model m is another version: cc instead of bb of 1 nodes');
+  nodes[1]!.health = 'down';
+  expect(await check(2, 'unknown')).toBe('fits');
+  // What it served itself before says nothing about what it serves now.
+  expect(await check(2, 'unknown')).toBe('fits');
+  nodes[2]!.fleet = { ...nodes[2]!.fleet!, models: [{ id: 'm', aliases: [], modelHash: 'old', adapters: [] }] };
+  expect(await check(2, 'unknown')).toBe('fits');
+  nodes[0]!.health = nodes[2]!.health = 'up';
+  nodes[0]!.fleet = nodes[2]!.fleet;
+  expect(await check(1, 'unknown')).toBe('its model m is another version: bb instead of cc of 2 nodes');
+  affinity.close();
+});
+
+test('[FA1] the tokens of a prompt are estimated by those of the last one of its model', async () => {
+  const { affinity, nodes } = openFleet(fakeNode(keys));
+  const tokensOf = (model: string | null): number => affinity.plan({ ...request, model }).numTokens;
+  const learn = (model: string | null, blocksHeader: string): void =>
+    affinity.plan({ ...request, model }).learn(nodes[0]!, { [PROMPT_BLOCKS_HEADER]: blocksHeader });
+  expect([tokensOf('m'), tokensOf(null)]).toEqual([320, 320]);
+  for (const bad of ['0;1;', 'x']) learn('m', bad);
+  affinity.plan(request).learn(nodes[0]!, {});
+  expect([tokensOf('m'), affinity.numTexts]).toEqual([320, 0]);
+  learn('m', writePromptBlocks(blocks.slice(0, 10)));
+  expect([tokensOf('m'), tokensOf(null), tokensOf('n')]).toEqual([160, 320, 320]);
+  learn(null, writePromptBlocks(blocks.slice(0, 5)));
+  expect([tokensOf('m'), tokensOf(null), tokensOf('n'), affinity.numTexts]).toEqual([160, 80, 320, 20]);
+});
+
+test('[FA1] a prompt of one block of text is known, too', async () => {
+  const one = fakeNode(keys);
+  const { affinity, nodes } = openFleet(one);
+  await affinity.checkNode(nodes[0]!, signal);
+  one.send(stored(blocks[0]!));
+  await expect.poll(() => nodes[0]!.blocks.size).toBe(1);
+  const short = { ...request, promptText: 'x'.repeat(TEXT_BLOCK_BYTES) };
+  affinity.plan(short).learn(nodes[0]!, { [PROMPT_BLOCKS_HEADER]: writePromptBlocks(blocks.slice(0, 1)) });
+  expect(affinity.plan(short).warmTokens(nodes[0]!)).toBe(16);
+  affinity.close();
+});
+
+test('[FA4] a node whose event was refused is followed again after 30 s, and one that started again at once', async () => {
+  const state = { epoch: 'one' };
+  const one = fakeNode(keys, { state });
+  const { affinity, nodes, time, refusals } = openFleet(one);
+  const check = (): Promise<void> => affinity.checkNode(nodes[0]!, signal);
+  await check();
+  await check();
+  expect(one.numStreams).toBe(1);
+  one.push('forged');
+  await expect.poll(() => refusals).toEqual(['1 signature']);
+  time.ms = 29_999;
+  await check();
+  expect(one.numStreams).toBe(1);
+  time.ms = 30_000;
+  await check();
+  expect(one.numStreams).toBe(2);
+  state.epoch = 'two';
+  await check();
+  expect(one.numStreams).toBe(3);
+  await settle();
+  await check();
+  expect(one.numStreams).toBe(3);
+  affinity.forgetNode(nodes[0]!);
+  await settle();
+  await check();
+  expect([one.numStreams, refusals.length]).toEqual([4, 1]);
+  affinity.close();
+});
+
+test('[FA1] a node has as many other requests as it reports more than this gateway has sent it', async () => {
+  const { affinity, nodes } = openFleet(fakeNode(keys));
+  for (const [numRequests, numOthers] of [[1, 2], [3, 0], [5, 0]] as const) {
+    nodes[0]!.numRequests = numRequests;
+    await affinity.checkNode(nodes[0]!, signal);
+    expect(nodes[0]!.numOtherRequests).toBe(numOthers);
+  } // prettier-ignore
+  affinity.close();
+});
+
+test('[FA4] a broken stream is no refusal', () => {
+  const data = { reason: 'size' };
+  expect(refusalOf(new RuvLLMError('untrusted', 'too many', { data }))).toBe('size');
+  expect(refusalOf(new RuvLLMError('remote_failed', 'gone', { data }))).toBeNull();
+  expect(refusalOf(Object.assign(new Error('not ours'), { code: 'untrusted', data }))).toBeNull();
 });
 
 test('[FA7] the header of a prompt has at most 256 hashes, and a malformed one is ignored', () => {

@@ -230,7 +230,7 @@ function answerOf(node: GatewayNode, { status, headers }: Attempt, body: Gateway
 }
 
 async function* chunksOf(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  if (first.length > 0) yield first;
+  yield first;
   for (;;) {
     const { value, done } = await rest.next();
     if (done === true) return;

@@ -6,6 +6,9 @@ import { RuvLLMError } from '../core/errors.ts';
 import { deriveFleetKeys } from '../server/fleet/fleet-keys.ts';
 import { createKeyStore, type KeyStore } from '../server/keys/key-store.ts';
 import { createGateway, type Gateway, type GatewayOptions } from './gateway.ts';
+import type { Affinity, AffinityPlan } from './affinity.ts';
+import type { GatewayNode } from './node-table.ts';
+import { announceNode } from './shared/membership.ts';
 import { createTenantUsage } from './shared/tenant-usage.ts';
 import type { GatewayResponse, Upstream, UpstreamRequest, UpstreamResponse } from './types.ts';
 
@@ -332,6 +335,197 @@ test('[GW13] a node that hangs is lost after two missed answers, and its request
   for (const { status, headers } of await Promise.all(answers)) {
     expect([status, headers['x-ruvllm-node']]).toEqual([200, '2']);
   }
+});
+
+describe('[GW1] another node', () => {
+  const lack = (text: string): Answer => () => answer(404, text); // prettier-ignore
+
+  test('gets a request that writes if the first one never saw it', async () => {
+    const { gateway } = await start({ 'http://a': () => Promise.reject(lost(false)), 'http://b': ok });
+    const response = await ask(gateway, { path: '/v1/conversations', body: {} });
+    expect([response.status, response.headers['x-ruvllm-node']]).toEqual([200, '2']);
+  });
+
+  test('does not get one that was answered with another 404, or without a model', async () => {
+    const nodes = { 'http://a': lack('no such file'), 'http://b': ok };
+    const { gateway, upstream } = await start(nodes);
+    expect((await ask(gateway)).status).toBe(404);
+    const none = await start({ ...nodes, 'http://a': lack('model_not_found') });
+    expect((await ask(none.gateway, { body: { prompt: 'hi' } })).status).toBe(404);
+    expect([upstream.sent['http://b'], none.upstream.sent['http://b']]).toEqual([undefined, undefined]);
+  });
+});
+
+/** An affinity that knows what nodes report. */
+const reporting = (fleet: Record<string, GatewayNode['fleet']>, plan: Partial<AffinityPlan> = {}): Affinity => ({
+  numTexts: 7,
+  plan: () => ({ numTokens: 10, warmTokens: () => 0, headers: {}, learn() {}, ...plan }),
+  checkNode: async (node) => void (node.fleet = fleet[node.url] ?? null),
+  forgetNode() {},
+  close() {},
+});
+
+test('[GW3] a node that reports the model is preferred; without a model all are equal', async () => {
+  const models = [{ id: 'm', aliases: [], modelHash: 'h', adapters: ['x'] }];
+  const { gateway } = await start(
+    { 'http://a': ok, 'http://b': ok },
+    { openAffinity: () => reporting({ 'http://b': { version: '2', models, release: 3, numRequests: 0 } }) },
+  );
+  const nodeOf = async (body: object) => (await ask(gateway, { body })).headers['x-ruvllm-node'];
+  for (let i = 0; i < 3; i++) expect(await nodeOf({ model: 'm', prompt: 'x' })).toBe('2');
+  expect(new Set([await nodeOf({ prompt: 'x' }), await nodeOf({ prompt: 'x' })])).toEqual(new Set(['1', '2']));
+  const { nodes, ...rest } = JSON.parse(await textOf(await ask(gateway, { path: '/fleet', method: 'GET' }))) as { nodes: object[] }; // prettier-ignore
+  expect(rest).toEqual({ gateways: 1, texts: 7, release: 0 });
+  const load = { health: 'up', reason: null, requests: 0, other_requests: 0, blocks: 0 };
+  expect(nodes).toEqual([
+    { ...load, node: '1', url: 'http://a', version: null, release: null, models: null },
+    { ...load, node: '2', url: 'http://b', version: '2', release: 3, models: [{ id: 'm', hash: 'h', adapters: ['x'] }] }, // prettier-ignore
+  ]);
+  const alone = await start({});
+  expect(JSON.parse(await textOf(await ask(alone.gateway, { path: '/fleet', method: 'GET' })))).toEqual({ nodes: [], gateways: 1, texts: 0, release: 0 }); // prettier-ignore
+});
+
+test('[GW15] metrics say which nodes are up, and count warm tokens up to those of the prompt', async () => {
+  const { gateway } = await start(
+    { 'http://a': ok, 'http://b': ok },
+    { openAffinity: () => ({ ...reporting({}, { warmTokens: () => 16 }), checkNode: ({ url }) => (url === 'http://a' ? Promise.resolve() : Promise.reject(new Error('another secret'))) }) }, // prettier-ignore
+  );
+  await ask(gateway);
+  await ask(gateway, { path: '/nothing' });
+  const text = await textOf(await ask(gateway, { path: '/metrics', method: 'GET' }));
+  for (const line of [
+    'ruvllm_gateway_node_up{node="1"} 1',
+    'ruvllm_gateway_node_up{node="2"} 0',
+    'ruvllm_gateway_prompt_tokens_total{kind="all"} 10',
+    'ruvllm_gateway_prompt_tokens_total{kind="warm"} 10',
+    'ruvllm_gateway_requests_total{route="/v1/completions",status="200"} 1',
+    'ruvllm_gateway_requests_total{route="unknown",status="404"} 1',
+  ]) {
+    expect(text.split('\n')).toContain(line);
+  }
+});
+
+describe('[GW16] nodes that announce themselves', () => {
+  const keys = deriveFleetKeys('the secret of the fleet in these tests');
+
+  test('join and leave; those of the list stay', async () => {
+    const clock = createManualClock();
+    const { bus, state } = createMemoryBus();
+    const nodes: Record<string, Answer> = { 'http://a': ok, 'http://b': ok };
+    const forgotten: string[] = [];
+    const openAffinity = (): Affinity => ({ ...reporting({}), forgetNode: ({ url }) => void forgotten.push(url) });
+    const upstream = fakeNodes(nodes);
+    const { gateway } = await start({ 'http://a': ok }, { clock, upstream, shared: { bus, keys }, openAffinity });
+    const seen = () => gateway.nodes.map(({ name, url, health }) => [name, url, health]);
+    const [a, b] = ['http://a', 'http://b'].map((url) => announceNode(bus, keys, clock, url));
+    await settle();
+    expect(seen()).toEqual([['1', 'http://a', 'up'], ['2', 'http://b', 'up']]); // prettier-ignore
+    // Silent, but it answers.
+    clock.advance(10_000);
+    await settle();
+    expect(seen()).toHaveLength(2);
+    for (const one of [b, a]) await one!.leave();
+    expect([seen(), forgotten]).toEqual([[['1', 'http://a', 'up']], ['http://b']]);
+    clock.advance(10);
+    announceNode(bus, keys, clock, 'http://b');
+    await settle();
+    expect(seen()[1]).toEqual(['3', 'http://b', 'up']);
+    const health = async () => JSON.parse(await textOf(await ask(gateway, { path: '/health', method: 'GET' }))) as object; // prettier-ignore
+    expect(await health()).toEqual({ status: 'ok', nodes: 2, nodes_up: 2, degraded: [] });
+    state.isConnected = false;
+    expect(await health()).toMatchObject({ degraded: ['nats'] });
+  });
+
+  test('leave when they are silent and do not answer', async () => {
+    const clock = createManualClock();
+    const { bus } = createMemoryBus();
+    const nodes: Record<string, Answer> = { 'http://b': ok };
+    const upstream = fakeNodes(nodes);
+    let isUp = true;
+    const send: Upstream['send'] = (url, request) => (isUp || url !== 'http://b' ? upstream.send(url, request) : Promise.reject(lost(false))); // prettier-ignore
+    const { gateway } = await start({ 'http://a': ok }, { clock, upstream: { ...upstream, send }, shared: { bus, keys } }); // prettier-ignore
+    announceNode(bus, keys, clock, 'http://b');
+    await settle();
+    isUp = false;
+    for (let i = 0; i < 12; i++) {
+      clock.advance(1000);
+      await settle();
+    }
+    expect(gateway.nodes.map(({ url }) => url)).toEqual(['http://a']);
+  });
+
+  test('answer requests that waited for the first one', async () => {
+    const clock = createManualClock();
+    const { bus } = createMemoryBus();
+    const { gateway } = await start({}, { clock, upstream: fakeNodes({ 'http://a': ok }), shared: { bus, keys }, limits: { nodeWaitMs: 1000 } }); // prettier-ignore
+    const waiting = ask(gateway);
+    await settle();
+    announceNode(bus, keys, clock, 'http://a');
+    for (let i = 0; i < 10; i++) {
+      await settle();
+      clock.advance(100);
+    }
+    expect((await waiting).status).toBe(200);
+  });
+});
+
+describe('[GW10] a refusal', () => {
+  test('has the format of its route, or of the client', async () => {
+    const { gateway } = await start({ 'http://a': ok });
+    const errorOf = async (given: Parameters<typeof ask>[1]) => JSON.parse(await textOf(await ask(gateway, given))) as { type?: string; error: unknown }; // prettier-ignore
+    const anthropic = { headers: { 'anthropic-version': '1', host: 'evil.example' } };
+    expect((await errorOf({ path: '/nothing' })).type).toBeUndefined();
+    expect((await errorOf({ path: '/nothing', headers: { 'anthropic-version': '1' } })).type).toBe('error');
+    expect((await errorOf({ path: '/v1/models', method: 'GET', ...anthropic })).type).toBe('error');
+    expect((await errorOf({ path: '/v1/messages', headers: { host: 'evil.example' } })).type).toBe('error');
+    // A format of its own stays, whoever asks.
+    expect(await errorOf({ path: '/api/chat', ...anthropic })).toEqual({ error: expect.any(String) });
+  });
+
+  test('says whether to come back', async () => {
+    const { gateway } = await start({ 'http://a': () => Promise.reject(new Error('a bug')) }, { isOpen: false });
+    const denied = await ask(gateway);
+    expect([denied.status, denied.headers['www-authenticate'], denied.headers['x-should-retry']]).toEqual([401, 'Bearer', undefined]); // prettier-ignore
+    const open = await start({});
+    const busy = await ask(open.gateway);
+    expect([busy.status, busy.headers['retry-after'], busy.headers['x-should-retry']]).toEqual([503, '2', undefined]);
+    expect(busy.headers['www-authenticate']).toBeUndefined();
+    const node = await ask(open.gateway, { path: '/admin/models/unload' });
+    expect([node.status, node.headers['retry-after'], node.headers['x-should-retry']]).toEqual([501, undefined, 'false']); // prettier-ignore
+    expect((await ask(open.gateway, { path: '/nothing' })).headers['x-should-retry']).toBeUndefined();
+  });
+
+  test('depends on the scope of the path and the key', async () => {
+    const store = createKeyStore(createMemoryKeys(), () => 1000);
+    const tokenOf = async (scope: 'inference' | 'read-only' | 'download'): Promise<string> => (await store.create({ name: scope, tenant: 't', scopes: [scope] })).token; // prettier-ignore
+    const { gateway } = await start({ 'http://a': ok }, { keys: store, isOpen: false });
+    const statuses = async (scope: 'inference' | 'read-only' | 'download'): Promise<number[]> => {
+      const headers = { authorization: `Bearer ${await tokenOf(scope)}` };
+      const asked = [{ path: '/metrics', method: 'GET' }, { path: '/metrics', method: 'HEAD' }, { path: '/nothing', method: 'GET' }, {}]; // prettier-ignore
+      return Promise.all(asked.map(async (given) => (await ask(gateway, { ...given, headers })).status));
+    };
+    expect(await statuses('inference')).toEqual([403, 403, 404, 200]);
+    expect(await statuses('read-only')).toEqual([200, 200, 404, 403]);
+    expect(await statuses('download')).toEqual([403, 403, 403, 403]);
+    expect((await ask(gateway, { path: '/health', method: 'GET' })).status).toBe(200);
+  });
+});
+
+test('[GW15] each request is logged, with its route and its node if it has them', async () => {
+  const logs: [string, object][] = [];
+  const { gateway } = await start(
+    { 'http://a': ok, 'http://b': ok },
+    { logger: { log: (level, event, fields) => void (event === 'request' && logs.push([level, fields])) } },
+  );
+  await ask(gateway);
+  await ask(gateway, { path: '/nothing' });
+  await gateway.shutDown(0);
+  await ask(gateway);
+  expect(logs).toMatchObject([
+    ['info', { method: 'POST', route: '/v1/completions', status: 200, node: '1' }],
+    ['info', { method: 'POST', route: null, status: 404, node: null }],
+    ['warn', { method: 'POST', route: '/v1/completions', status: 503, node: null }],
+  ]);
 });
 
 test('[GW14] refuses unknown and invalid limits by name', () => {

@@ -194,13 +194,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     return json(numUp === 0 ? 503 : 200, { status, nodes: nodes.length, nodes_up: numUp, degraded });
   }
 
+  /** Counts a request until the returned function is called, once. */
   function enter(tenant: string): () => void {
     const end = admission.enter(tenant);
     const endShared = usage?.enter(tenant) ?? ((): void => {});
-    let isInside = true;
     return () => {
-      if (!isInside) return;
-      isInside = false;
       end();
       endShared();
     };

@@ -23,12 +23,13 @@ export function createReportReader(keys: FleetKeys, clock: Clock, onRefused: (re
   return (text: string): { readonly url: string; readonly report: NodeReport } | null => {
     const note = read(text);
     if (note === null) return null;
-    const { proposal, state, reason, modelHashes } = note.value as NodeReport;
+    const { proposal, state, reason, modelHashes } = (note.value ?? {}) as NodeReport;
     const isReport =
       [proposal, reason].every((part) => typeof part === 'string') &&
       ['prepared', 'refused', 'active'].includes(state) &&
       typeof modelHashes === 'object' &&
-      Object.values(modelHashes ?? {}).every((hash) => typeof hash === 'string');
+      modelHashes !== null &&
+      Object.values(modelHashes).every((hash) => typeof hash === 'string');
     if (isReport) return { url: note.sender, report: { proposal, state, reason, modelHashes } };
     onRefused('shape');
     return null;

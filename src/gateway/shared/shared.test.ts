@@ -5,7 +5,7 @@ import { createAdmission } from '../../runtime/requests/admission.ts';
 import { deriveFleetKeys } from '../../server/fleet/fleet-keys.ts';
 import { createTextIndex } from '../text-index.ts';
 import { ENTRY_LIFE_MS } from './fleet-bus.ts';
-import { announceNode, followNodes } from './membership.ts';
+import { announceNode, followNodes, readMembers } from './membership.ts';
 import { shareTexts } from './shared-texts.ts';
 import { createNoteReader, createNoteWriter } from './signed-notes.ts';
 import { createTenantUsage } from './tenant-usage.ts';
@@ -33,7 +33,32 @@ describe('notes', () => {
     // Of a process that was restarted.
     expect(read(createNoteWriter(keys, clock, 'a', 'me')(3))).toEqual({ sender: 'me', value: 3 });
   });
+
+  test('[SH1] a note may be a minute old or early, and has at most 1 MiB', () => {
+    const clock = createManualClock();
+    const refusals: string[] = [];
+    const read = createNoteReader(keys, clock, 'a', (reason) => void refusals.push(reason));
+    const write = createNoteWriter(keys, clock, 'a', 'me');
+    const [least, old, early] = [write(1), write(2), createNoteWriter(keys, { ...clock, wallClock: () => clock.wallClock() + 120_001 }, 'a', 'you')(3)]; // prettier-ignore
+    expect(read(early)).toBeNull();
+    clock.advance(60_000);
+    expect(read(least)).toEqual({ sender: 'me', value: 1 });
+    clock.advance(1);
+    expect([read(old), read(early)]).toEqual([null, { sender: 'you', value: 3 }]);
+    const long = write(4);
+    expect(read(long.padEnd(2 ** 20 + 1))).toBeNull();
+    expect(read(long.padEnd(2 ** 20))).toEqual({ sender: 'me', value: 4 });
+    expect(refusals).toEqual(['age', 'age', 'shape']);
+  });
 });
+
+/** What entries of a bus say. */
+function createTexts() {
+  const { bus } = createMemoryBus();
+  const sent: string[] = [];
+  bus.watch((text) => void sent.push(text));
+  return { bus, sent };
+}
 
 function openMembers() {
   const clock = createManualClock();
@@ -81,6 +106,35 @@ describe('nodes', () => {
     expect(nodes.size).toBe(0);
     refresh();
     expect(nodes.size).toBe(1);
+  });
+
+  test('[SH3] a silent node leaves after 10 s, and after the end nobody joins or leaves', () => {
+    const { bus, nodes, clock, members } = openMembers();
+    announceNode(bus, keys, clock, 'http://one');
+    clock.advance(1);
+    announceNode(bus, keys, clock, 'http://two');
+    const sizes = [1999, 2000, 2000, 2000, 2000, 2000].map((ms) => {
+      clock.advance(ms);
+      return nodes.size;
+    });
+    expect(sizes).toEqual([2, 2, 2, 2, 1, 0]);
+    announceNode(bus, keys, clock, 'http://one');
+    members.stop();
+    announceNode(bus, keys, clock, 'http://three');
+    clock.advance(3 * ENTRY_LIFE_MS);
+    expect([[...nodes], clock.numTimers]).toEqual([['http://one'], 0]);
+  });
+
+  test('[SH4] are those that announce themselves in this fleet and have not left', async () => {
+    const { bus, sent } = createTexts();
+    const clock = createManualClock();
+    announceNode(bus, keys, clock, 'http://one');
+    announceNode(bus, otherKeys, clock, 'http://evil');
+    const leaving = announceNode(bus, keys, clock, 'http://two');
+    expect(readMembers(keys, clock, [...sent, '{}'])).toEqual(['http://one', 'http://two']);
+    sent.splice(2);
+    await leaving.leave();
+    expect(readMembers(keys, clock, sent)).toEqual(['http://one']);
   });
 
   test('[SH4] a node of another fleet does not join, and cannot send one away', () => {
@@ -157,6 +211,36 @@ describe('limits per tenant', () => {
     late.enter('c')();
   });
 
+  test('[SH7] a gateway counts for 5 s after its last note, and a note of another shape does not', () => {
+    const { clock, gateways } = openGateways();
+    const [one, two] = gateways;
+    one.usage.stop();
+    clock.advance(5000);
+    expect(two.usage.numOthers).toBe(1);
+    clock.advance(1);
+    expect(two.usage.numOthers).toBe(0);
+    const { bus } = createMemoryBus();
+    const usage = createTenantUsage({ bus, keys, clock, onRefused: () => {} });
+    const write = createNoteWriter(keys, clock, 'usage', 'x');
+    for (const rows of [{}, [1], [[1, 1, 1]], [['a', -1, 0]], [['a', 0, -1]], [['a', 1.5, 0]], [['a', 0, '1']]]) bus.publish('usage', write(rows)); // prettier-ignore
+    expect(usage.numOthers).toBe(0);
+    for (const rows of [[], [['a', 0, 0]]]) bus.publish('usage', write(rows));
+    expect(usage.numOthers).toBe(1);
+  });
+
+  test('[SH5] a change is sent after 50 ms, whatever follows it', () => {
+    const { clock, gateways, sent } = openGateways();
+    const [one] = gateways;
+    const before = sent.length;
+    one.enter('a');
+    clock.advance(40);
+    one.enter('b');
+    clock.advance(9);
+    expect(sent.length).toBe(before);
+    clock.advance(1);
+    expect(sent.length).toBe(before + 1);
+  });
+
   test('[SH8] names of tenants are not in the messages', () => {
     const { clock, gateways, sent } = openGateways();
     gateways[0].enter('alice-of-wonderland');
@@ -183,4 +267,27 @@ test('[SH9] a gateway knows the blocks of texts that another one has routed', ()
   expect(refusals.filter((reason) => reason === 'shape')).toHaveLength(2);
   expect(refusals).toContain('signature');
   expect(indexes[1].size).toBe(2);
+});
+
+test.each([
+  ['no place', [], true],
+  ['a place without a block', [['aaaaaaaa', '', 0]], true],
+  ['a block', [['aaaaaaaa', '11111111', 3]], true],
+  ['a block that is none', [['aaaaaaaa', 'x', 3]], false],
+  ['a text that is none', [['x', '11111111', 3]], false],
+  ['a number below 0', [['aaaaaaaa', '11111111', -1]], false],
+  ['a part of a number', [['aaaaaaaa', '11111111', 0.5]], false],
+  ['no list', { length: 0 }, false],
+  ['no list of lists', ['aaaaaaaa'], false],
+  ['4096 places', Array.from({ length: 4096 }, () => ['aaaaaaaa', '', 0]), true],
+  ['4097 places', Array.from({ length: 4097 }, () => ['aaaaaaaa', '', 0]), false],
+])('[SH9] a note with %s', (_, rows, isUsed) => {
+  const clock = createManualClock();
+  const { bus, sent } = createMemoryBus();
+  const refusals: string[] = [];
+  const share = shareTexts({ bus, keys, clock, texts: createTextIndex(), onRefused: (reason) => void refusals.push(reason) }); // prettier-ignore
+  bus.publish('texts', createNoteWriter(keys, clock, 'texts', 'x')(rows));
+  expect(refusals).toEqual(isUsed ? [] : ['shape']);
+  share([]);
+  expect(sent).toHaveLength(1);
 });

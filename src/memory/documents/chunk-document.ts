@@ -28,15 +28,14 @@ function partsOf(text: string, start: number, end: number, maxTokens: number, le
   if (level === BREAKS.length) {
     // One word longer than a chunk: cut by length, never inside a surrogate pair.
     const half = start + (part.length >> 1);
-    const middle = /[\uDC00-\uDFFF]/.test(text[half] ?? '') ? half + 1 : half;
-    if (middle <= start || middle >= end) return [[start, end]];
+    const middle = /[\uDC00-\uDFFF]/.test(text[half]!) ? half + 1 : half;
     return [...partsOf(text, start, middle, maxTokens, level), ...partsOf(text, middle, end, maxTokens, level)];
   }
   const parts: [number, number][] = [];
   let from = 0;
   for (const match of part.matchAll(BREAKS[level]!)) {
     const to = match.index + match[0].length;
-    if (to > from) parts.push([start + from, start + to]);
+    parts.push([start + from, start + to]);
     from = to;
   }
   if (from < part.length) parts.push([start + from, end]);

@@ -67,9 +67,9 @@ function divide(lines: readonly Line[], text: string, headings: readonly string[
     const path = heading === null || headings.includes(heading) ? headings : [...headings, heading];
     const isSmall = estimateTokens(text, start, end) <= CHUNK_TOKENS.max;
     const head = group.findIndex((line) => !isBlank(line) && indentOf(line) > indentOf(filled[0]!));
-    if (isSmall || head <= 0 || depth === 0) return [{ kind: 'code', start, end, headings: path }];
-    let tail = group.length;
-    while (tail > head && (isBlank(group[tail - 1]!) || indentOf(group[tail - 1]!) <= indentOf(filled[0]!))) tail--;
+    if (isSmall || head === -1 || depth === 0) return [{ kind: 'code', start, end, headings: path }];
+    let tail = group.length; // stays behind `head`, which is neither
+    while (isBlank(group[tail - 1]!) || indentOf(group[tail - 1]!) <= indentOf(filled[0]!)) tail--;
     const inner = divide(group.slice(head, tail), text, path, depth - 1);
     const first = { kind: 'code', start, end: group[head - 1]!.end, headings: path } as const;
     // The closing lines belong to the last part.

@@ -3,6 +3,9 @@ import { openTestMemory, type TestMemory, wordEmbedder } from '../../../test/sup
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../memory.ts';
 import { createReindex } from '../reindex.ts';
+import { createInMemoryStore } from '../store/in-memory/in-memory-store.ts';
+import { wrapStore } from '../test-store.contract.ts';
+import { divideDocument } from './divide-document.ts';
 
 const TENANT = 'alice';
 let memory: TestMemory;
@@ -216,9 +219,159 @@ describe('[DC4] refuses', () => {
     const sections = Array.from({ length: 10_001 }, (_, i) => `# Section ${i}\n\nwords`).join('\n\n');
     const chunks = await refused('huge.md', sections);
     expect([chunks.code, chunks.message]).toEqual(['limit_exceeded', expect.stringMatching(/10001 chunks.*10000/)]);
+    const most = await divideDocument({ name: 'large.md', content: sections.slice(0, sections.lastIndexOf('#')) });
+    expect(most.chunks).toHaveLength(10_000);
     const chars = await refused('huge.txt', 'words '.repeat(1_500_000));
     expect([chars.code, chars.message]).toEqual(['limit_exceeded', expect.stringMatching(/9000000.*8388608/)]);
   });
+});
+
+describe('[DC2] a document that is added again', () => {
+  const versions = async (id: string): Promise<Record<string, number>> => {
+    const chunks = await memory.documents.chunks(TENANT, id);
+    const records = await memory.store.get(TENANT, chunks.map((chunk) => chunk.id)); // prettier-ignore
+    return Object.fromEntries(records.map((record, i) => [chunks[i]!.headings.at(-1), record!.version]));
+  };
+  const put = (more: object = {}, content: string | Uint8Array = '# One\n\nfirst\n\n# Two\n\nsecond') =>
+    memory.documents.add(TENANT, { name: 'a.md', content, ...more });
+
+  test('has the size of its bytes, the same as text', async () => {
+    const text = '# Größe\n\nwörtlich';
+    const { id } = await put({}, text);
+    expect(await memory.documents.get(TENANT, id)).toMatchObject({ sizeBytes: 20, numChars: 17, numChunks: 1, isComplete: true, topic: null, expiresMs: null, folder: null }); // prettier-ignore
+    expect(await put({}, new TextEncoder().encode(text))).toMatchObject({ isUnchanged: true });
+    expect(await memory.documents.get(TENANT, id)).toMatchObject({ sizeBytes: 20 });
+  });
+
+  test.each([
+    [{ topic: 'a' }, { topic: 'b' }],
+    [{ topic: 'a' }, {}],
+    [{ expiresMs: 5_000_000_000_000 }, { expiresMs: 6_000_000_000_000 }],
+    [{ expiresMs: 5_000_000_000_000 }, {}],
+    [{ folder: '/a' }, {}],
+    [{}, { contentType: 'text/markdown' }],
+  ])('with %j and then %j changes its records, and embeds nothing', async (first, second) => {
+    const { id } = await put(first);
+    expect(await put(first)).toMatchObject({ isUnchanged: true });
+    numEmbedded = 0;
+    expect(await put(second)).toMatchObject({ isUnchanged: false, numAdded: 0, numKept: 2, numRemoved: 0 });
+    const { contentType: _, ...shown } = { topic: null, expiresMs: null, folder: null, contentType: '', ...second };
+    expect(await memory.documents.get(TENANT, id)).toMatchObject(shown);
+    const chunks = await memory.documents.chunks(TENANT, id);
+    for (const record of await memory.store.get(TENANT, chunks.map((chunk) => chunk.id))) {
+      expect([record!.fields['topic'] ?? null, record!.expiresMs]).toEqual([shown.topic, shown.expiresMs]);
+    } // prettier-ignore
+    expect([numEmbedded, await put(second)]).toMatchObject([0, { isUnchanged: true }]);
+  });
+
+  test.each([{}, { topic: 'a', expiresMs: 5_000_000_000_000 }])(
+    'with %j writes the chunks that have changed only',
+    async (more) => {
+      const { id } = await put(more);
+      const before = await versions(id);
+      await put(more, '# One\n\nfirst\n\n# Two\n\nchanged\n\n# Six\n\nthird');
+      const after = await versions(id);
+      expect([after['One'], Object.keys(after)]).toEqual([before['One'], ['One', 'Two', 'Six']]);
+    },
+  );
+
+  test('keeps a chunk without words, which no embedder can embed', async () => {
+    const embed = (text: string) => {
+      if (text.includes('***')) throw new RuvLLMError('invalid_text', 'no tokens');
+      return wordEmbedder.embed(text);
+    };
+    memory = await openTestMemory({ embedder: { ...wordEmbedder, embed } });
+    await put({}, '# One\n\nfirst\n\n# Two\n\n***');
+    expect(await put({}, '# One\n\nchanged\n\n# Two\n\n***')).toMatchObject({ numAdded: 1, numKept: 1 });
+  });
+
+  test('has a chunk for each of its equal parts', async () => {
+    const parts = '# One\n\nthe same\n\n# Two\n\nthe same\n\n';
+    const { id, numChunks } = await put({}, parts.repeat(4));
+    expect(numChunks).toBe(8);
+    expect(await put({}, parts.repeat(3))).toMatchObject({ numChunks: 6, numKept: 6, numRemoved: 2 });
+    expect(await memory.documents.chunks(TENANT, id)).toHaveLength(6);
+  });
+});
+
+describe('[DC1] the calls of the store', () => {
+  const sections = (count: number): string => Array.from({ length: count }, (_, i) => `# S${i}\n\nw`).join('\n\n');
+  const calls: [string, unknown][] = [];
+  async function open() {
+    calls.length = 0;
+    const store = wrapStore(createInMemoryStore({ now: Date.now }));
+    memory = await openTestMemory({ store, embedder: null });
+    store.onCall = (operation, argument) => void calls.push([operation, argument]);
+    return store;
+  }
+  /** Without those of the list of tenants. */
+  const numOf = (operation: string): number =>
+    calls.filter(([one, argument]) => one === operation && !JSON.stringify(argument).includes('"kind":"state"')).length;
+
+  test('are one for a new document of up to 500 chunks; its edges are not looked for', async () => {
+    await open();
+    const { id } = await add(sections(500));
+    expect([numOf('put'), numOf('edgesOf'), numOf('deleteEdges'), numOf('delete')]).toEqual([1, 0, 0, 0]);
+    expect(await memory.documents.get(TENANT, id)).toMatchObject({ numChunks: 500, isComplete: true });
+    await open();
+    await add(sections(501));
+    expect(numOf('put')).toBe(4); // the incomplete document, two parts, the complete document
+  });
+
+  test('delete no edges where none is old', async () => {
+    await open();
+    await add(sections(2));
+    await add(`${sections(2)} more`);
+    expect([numOf('edgesOf') > 0, numOf('deleteEdges')]).toEqual([true, 0]);
+  });
+
+  test('that fail half-way leave an incomplete document, which the next one completes', async () => {
+    const store = await open();
+    const { id } = await add(sections(3));
+    store.onCall = (operation) => {
+      if (operation === 'delete') throw new RuvLLMError('io', 'the disk is gone');
+    };
+    await expect(add(sections(2))).rejects.toThrow('the disk is gone');
+    expect(await memory.documents.get(TENANT, id)).toMatchObject({ numChunks: 2, isComplete: false });
+    store.onCall = () => {};
+    expect(await add(sections(2))).toMatchObject({ isUnchanged: false, numChunks: 2, numRemoved: 1 });
+    expect(await memory.documents.get(TENANT, id)).toMatchObject({ isComplete: true });
+    expect(await add(sections(2))).toMatchObject({ isUnchanged: true });
+  });
+
+  test('remove nothing that somebody else has removed', async () => {
+    const store = await open();
+    const { id } = await add(sections(1));
+    store.onCall = async (operation, ids) => {
+      if (operation !== 'delete' || !(ids as string[]).includes(id)) return;
+      store.onCall = () => {};
+      await store.delete(TENANT, [id]);
+    };
+    expect(await memory.documents.remove(TENANT, id)).toBe(false);
+  });
+});
+
+test('[DC3] documents are listed page by page, until they expire', async () => {
+  let nowMs = 1_000_000;
+  memory = await openTestMemory({ now: () => nowMs });
+  const ids: string[] = [];
+  for (const name of ['a', 'b', 'c']) {
+    nowMs += 1;
+    ids.push((await memory.documents.add(TENANT, { name, content: name, topic: `about ${name}`, expiresMs: name === 'b' ? 2_000_000 : 3_000_000 })).id); // prettier-ignore
+  }
+  const pages: string[][] = [];
+  let after: string | undefined;
+  do {
+    const { documents, next } = await memory.documents.list(TENANT, { limit: 2, ...(after === undefined ? {} : { after }) }); // prettier-ignore
+    pages.push(documents.map(({ topic }) => topic!));
+    after = next ?? undefined;
+  } while (after !== undefined);
+  expect(pages).toEqual([['about c', 'about b'], ['about a']]);
+  const shown = async () => [(await memory.documents.get(TENANT, ids[1]!)) !== null, (await memory.documents.list(TENANT, { limit: 10 })).documents.length]; // prettier-ignore
+  nowMs = 1_999_999;
+  expect(await shown()).toEqual([true, 3]);
+  nowMs = 2_000_000;
+  expect(await shown()).toEqual([false, 2]);
 });
 
 test('[DC5] an edit at the start of a long text changes the first chunks only', async () => {

@@ -109,8 +109,8 @@ const DOCUMENT_QUERY = {
   order: 'newest',
 } as const;
 
-const batches = <T>(items: readonly T[]): T[][] =>
-  Array.from({ length: Math.ceil(items.length / BATCH) }, (_, i) => items.slice(i * BATCH, (i + 1) * BATCH));
+const batches = <T>(items: readonly T[], size = BATCH): T[][] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 
 const isInPlace = (
   record: MemoryRecord,
@@ -177,8 +177,7 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       (isKept ? puts : fresh).push(record);
     }
     // Some at once, so that an encoder can take them together.
-    for (let i = 0; i < fresh.length; i += EMBEDDED_AT_ONCE) {
-      const part = fresh.slice(i, i + EMBEDDED_AT_ONCE);
+    for (const part of batches(fresh, EMBEDDED_AT_ONCE)) {
       const vectors = await Promise.all(part.map((record) => embed(recordText(record))));
       for (const [j, record] of part.entries()) {
         puts.push({ ...record, vector: vectors[j]?.vector ?? null, space: vectors[j]?.space ?? null });
@@ -247,7 +246,7 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       present,
       isSameSpace: stored?.space === space(),
     });
-    const body: DocumentBody = {
+    const body: Omit<DocumentBody, 'isComplete'> = {
       name,
       contentType: divided.contentType,
       hash,
@@ -255,7 +254,6 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       numChars: divided.numChars,
       numChunks: chunks.length,
       numPages: divided.numPages,
-      isComplete: true,
       space: space(),
       folder,
     };

@@ -104,8 +104,7 @@ export function parseHtml(html: string): ParsedDocument {
       throw new RuvLLMError('limit_exceeded', `the page nests deeper than ${DOCUMENT_LIMITS.depth} elements`, { data: { limit: DOCUMENT_LIMITS.depth } }); // prettier-ignore
     }
     if (!isElement(node)) {
-      if (node.nodeName === '#text' && 'value' in node)
-        page.add(node.value, node.sourceCodeLocation?.startLine ?? null);
+      if ('value' in node) page.add(node.value, node.sourceCodeLocation?.startLine ?? null);
       continue;
     }
     const { tagName } = node;

@@ -25,9 +25,9 @@ function measure(lines: readonly Line[], index: number): { kind: DocumentBlock['
     }
     return { kind: 'code', count: Math.min(i + 1, lines.length) - index };
   }
-  if (at(index).includes('|') && TABLE_RULE.test(at(index + 1)) && at(index + 1).includes('-')) {
+  if (at(index).includes('|') && TABLE_RULE.test(at(index + 1))) {
     let i = index + 2;
-    while (i < lines.length && !isBlank(i) && TABLE_ROW.test(at(i))) i++;
+    while (TABLE_ROW.test(at(i))) i++;
     return { kind: 'table', count: i - index };
   }
   const isList = LIST_ITEM.test(at(index));

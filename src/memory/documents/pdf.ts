@@ -8,7 +8,7 @@ interface PdfLine {
   readonly height: number;
 }
 
-interface TextItem {
+export interface TextItem {
   readonly str?: string;
   readonly height: number;
   readonly hasEOL: boolean;
@@ -21,7 +21,7 @@ const HEADING_RATIO = 1.15;
 const MAX_HEADING_CHARS = 200;
 
 /** The lines of a page: items at another height begin a new line. */
-function linesOfPage(items: readonly TextItem[]): PdfLine[] {
+export function linesOfPage(items: readonly TextItem[]): PdfLine[] {
   const lines: PdfLine[] = [];
   let text = '';
   let height = 0;

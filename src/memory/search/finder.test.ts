@@ -125,3 +125,50 @@ test('[SE6] where something ranks for a tenant it is looked for here, and nowher
   await finder.ask('other', { text: 'aa', search: { k: 1 } });
   expect(beside.ask.mock.calls.map(([tenant]) => tenant)).toEqual([T, 'other']);
 });
+
+test('[SE7] a text for another space than its own is refused here, and a vector stays what it is', async () => {
+  const { finder, beside, embedder } = await setUp();
+  await expect(finder.search(T, { text: 'aa', space: 'other' })).rejects.toThrow('pass a vector instead of text');
+  await expect(finder.search(T, {})).rejects.toThrow('needs text or vector');
+  await finder.search(T, { text: 'aa', space: 'letters-2' });
+  expect(beside.search).not.toHaveBeenCalled();
+  vi.mocked(embedder.embed).mockClear();
+  const vector = Float32Array.of(0, 1);
+  await finder.search(T, { text: 'aa', vector });
+  await finder.search(T, { vector });
+  await finder.search(T, { vector, space: 'other' });
+  expect(embedder.embed).not.toHaveBeenCalled();
+  expect(beside.search.mock.calls.map(([, query]) => query)).toEqual([
+    { text: 'aa', vector, space: 'letters-2' },
+    { vector, space: 'letters-2' },
+    { vector, space: 'other' },
+  ]);
+});
+
+test('[SE6] the ranking is asked for by the space of the vector; without an embedder there is none', async () => {
+  const spaces: string[] = [];
+  const rank = { of: (_: string, space: string) => (spaces.push(space), null), forget: () => {} };
+  const seeing = await setUp({ rerank: () => rank });
+  await seeing.finder.search(T, { text: 'aa' });
+  await seeing.finder.search(T, { vector: Float32Array.of(0, 1), space: 'other' });
+  await seeing.finder.ask(T, { text: 'aa', search: {} });
+  await seeing.finder.ask(T, { text: ' ', search: {} });
+  const blind = await setUp({ rerank: () => rank, embedder: null });
+  await blind.finder.search(T, { vector: Float32Array.of(0, 1) });
+  await blind.finder.search(T, { text: 'aa' });
+  expect(spaces).toEqual(['letters-2', 'other', 'letters-2', 'none', 'none', 'none']);
+  expect(blind.beside.search.mock.calls.map(([, query]) => query)).toEqual([{ vector: Float32Array.of(0, 1) }, { text: 'aa' }]); // prettier-ignore
+});
+
+test('[SE4] a budget counts the tokens of the model where there is one, and says where it estimates', async () => {
+  const query = { text: 'aa', tokenBudget: 100 };
+  for (const counter of [{ countTokens: (text: string) => 2 * text.length }, {}]) {
+    const { put, ...rest } = await setUp();
+    await put('fact', 'a fact', Float32Array.of(3, 1));
+    const { store, services, embedder } = rest;
+    const here = createFinder({ store, services, embedder, graph: createMemoryGraph(store, services), rerank: () => null, ...counter }); // prettier-ignore
+    const isCounted = 'countTokens' in counter;
+    // "[1] a fact" and the end of its line.
+    expect((await here.search(T, query)).context).toMatchObject({ numTokens: isCounted ? 22 : 3, isEstimated: !isCounted }); // prettier-ignore
+  }
+});

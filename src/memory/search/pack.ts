@@ -167,13 +167,14 @@ export function packContext(items: readonly PackItem[], options: PackOptions): P
 
 /** Counts the whole text: the tokens of its parts do not always add up, so the last parts may have to go. */
 function finish(sources: Source[], numLeftOut: number, { tokenBudget, countTokens }: PackOptions): PackedContext {
-  let text = renderAll(sources);
-  let numTokens = text === '' ? 0 : countTokens(text);
+  const countAll = (words: string): number => (words === '' ? 0 : countTokens(words));
   const whole = sources.length;
+  let text = renderAll(sources);
+  let numTokens = countAll(text);
   while (numTokens > tokenBudget) {
     sources.pop();
     text = renderAll(sources);
-    numTokens = text === '' ? 0 : countTokens(text);
+    numTokens = countAll(text);
   }
   return {
     text,

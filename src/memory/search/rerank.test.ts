@@ -3,7 +3,8 @@ import { createMemoryGraph } from '../graph/graph.ts';
 import { nodeToRecord } from '../schemas/node.ts';
 import { createTestServices, createTestStore } from '../test-store.contract.ts';
 import { createMemorySearch } from './search.ts';
-import { MAX_RERANKED, type RankCandidates, type RerankRequest } from './rerank.ts';
+import type { EdgeQuery, MemoryEdge, MemoryStore } from '../types.ts';
+import { MAX_RERANKED, type RankCandidates, type RerankRequest, rescore } from './rerank.ts';
 
 const T = 'acme';
 const SPACE = 'plane';
@@ -126,6 +127,37 @@ describe('[SE6] re-ranking', () => {
       ['edgesOf', rated],
       ['get', [expect.any(String)]],
     ]);
+  });
+
+  test('leaves vectors in the results that are asked for with them', async () => {
+    const { search } = await setUp(({ candidates }) => candidates.map((_, i) => i));
+    const { results } = await search.search(T, { text: 'x', k: 2, withVectors: true });
+    expect(results.map(({ record }) => record.vector?.length)).toEqual([2, 2]);
+  });
+
+  describe('of some of the candidates', () => {
+    const foundOf = (...scores: readonly number[]) => scores.map((score, i) => ({ record: { id: `r${i}` } as never, similarity: score, score, hops: 0 })); // prettier-ignore
+    const request = { tenant: T, space: SPACE, query: Float32Array.of(1, 0) };
+
+    test('puts the others a whole point and their old distances behind the worst', async () => {
+      const store = { edgesOf: async () => [] } as unknown as MemoryStore;
+      const scores = async (...found: number[]) => (await rescore(() => [5, 3], store, 0, request, foundOf(...found), 2)).map(({ score }) => score); // prettier-ignore
+      expect(await scores(0.875, 0.75, 0.5, 0.25)).toEqual([5, 3, 2, 1.75]);
+      expect(await scores(0.875, 0.75)).toEqual([5, 3]);
+    });
+
+    test('gets their edges to each other only, read in one call for 1000', async () => {
+      const queries: EdgeQuery[] = [];
+      const edge = (from: string, to: string, updatedMs: number): MemoryEdge => ({ from, to, relation: 'cites', weight: 1, confidence: 1, updatedMs }); // prettier-ignore
+      const edges = [edge('r0', 'r1', 4), edge('r1', 'r0', 9), edge('r0', 'r0', 0), edge('r0', 'away', 0), edge('away', 'r1', 0)]; // prettier-ignore
+      const store = { edgesOf: async (_: string, query: EdgeQuery) => (queries.push(query), edges) } as unknown as MemoryStore; // prettier-ignore
+      let seen: RerankRequest | null = null;
+      await rescore((asked) => ((seen = asked), null), store, 7, request, foundOf(...Array<number>(1000).fill(1)), 1000); // prettier-ignore
+      const rest = { relation: 'cites', weight: 1, confidence: 1 };
+      const both = (other: number) => [{ other, ...rest, ageMs: 3 }, { other, ...rest, ageMs: 0 }]; // prettier-ignore
+      expect(seen!.candidates.map((one) => one.edges).slice(0, 3)).toEqual([both(1), both(0), []]);
+      expect(queries.map(({ ids, direction }) => [ids.length, direction])).toEqual([[1000, 'out']]);
+    });
   });
 
   test('throws for a re-ranking without a number for each candidate', async () => {

@@ -139,6 +139,25 @@ describe('[SE11] unrated answers of the model', () => {
     const trusted = await memory.search(T, { ...query, kinds: ['document', 'qa-pair'], onlyTrusted: true });
     expect(answersOf(trusted).sort()).toEqual(good);
   });
+  test('leave room for the trusted ones, and for each other behind copies', async () => {
+    const { memory, store, services } = await setUp();
+    const put = async (answer: string, quality: number | null, about: string) => {
+      const fields = { sessionId: 's', quality, source: 'session', topic: null };
+      await store.put([{ id: services.newId(), tenant: T, kind: 'qa-pair', expiresMs: null, fields, body: { query: '', answer }, vector: await embedder.embed(about), space: embedder.fingerprint }]); // prettier-ignore
+    };
+    for (let i = 0; i < 20; i++) await put('At ten.', null, 'card');
+    await put('At noon.', null, 'card app');
+    const query = { vector: await embedder.embed('card'), kinds: ['qa-pair' as const] };
+    expect(texts(await memory.search(T, { ...query, k: 2 }))).toEqual(['At ten.', 'At noon.']);
+    await put('At nine.', 1, 'card loan pin');
+    expect(texts(await memory.search(T, { ...query, k: 1 }))).toEqual(['At nine.']);
+  });
+  test('without words are no copies of each other', async () => {
+    const { memory, store, services } = await setUp();
+    const vector = await embedder.embed('card');
+    for (let i = 0; i < 2; i++) await store.put([{ id: services.newId(), tenant: T, kind: 'qa-pair', expiresMs: null, fields: {}, body: {}, vector, space: embedder.fingerprint }]); // prettier-ignore
+    expect(texts(await memory.search(T, { vector }))).toEqual(['', '']);
+  });
 });
 
 describe('[SE1] one search over all kinds', () => {
@@ -262,10 +281,82 @@ describe('[SE1] one search over all kinds', () => {
       { text: 'a', filter: [{ field: 'colour', is: '=', value: 1 }] },
       { vector: Float32Array.of(NaN) },
       { text: 'a', expandHops: 9 },
+      { text: 'a', filter: [null] },
+      { text: 'a', filter: ['topic'] },
     ];
     for (const query of bad) {
       await expect(memory.search(T, query)).rejects.toThrow(expect.objectContaining({ code: 'invalid_option' }));
     }
+  });
+  test('says which space the embedder has', async () => {
+    const { services, store, graph, memory } = await setUp();
+    const blind = createMemorySearch({ store, services, graph, embedder: null });
+    const query = { text: 'x', space: 'another' };
+    await expect(memory.search(T, query)).rejects.toThrow('the embedder has the space words-8, not another');
+    await expect(blind.search(T, query)).rejects.toThrow('the embedder has the space none, not another');
+  });
+  test('finds records of a time, from its first millisecond to before its last', async () => {
+    const { services, memory, add } = await setUp();
+    const startMs = services.timeMs;
+    for (const word of ['card', 'loan', 'pin']) {
+      await add(word);
+      services.timeMs += 10;
+    }
+    const found = async (query: object) => texts(await memory.search(T, { text: 'app', ...query })).sort();
+    expect(await found({ fromMs: startMs + 10 })).toEqual(['loan', 'pin']);
+    expect(await found({ toMs: startMs + 10 })).toEqual(['card']);
+    expect(await found({ fromMs: startMs + 10, toMs: startMs + 20 })).toEqual(['loan']);
+  });
+  test('reads few records where their order is known, and 64 where it is not', async () => {
+    const { memory, store } = await setUp();
+    const read: number[] = [];
+    store.onCall = (operation, query) => {
+      if (operation === 'nearest') read.push((query as { k: number }).k);
+    };
+    for (const query of [{ k: 1 }, { k: 30 }, { k: 100 }, { k: 1, expandHops: 1 }, { k: 5, numCandidates: 3 }]) {
+      await memory.search(T, { text: 'card', ...query });
+    }
+    expect(read).toEqual([4, 64, 100, 64, 5]);
+  });
+  test('reads on behind copies, at most the 1000 best', async () => {
+    const { memory, add, store } = await setUp();
+    for (let i = 0; i < 300; i++) await add('the card was lost');
+    await add('the loan is late');
+    const read: number[] = [];
+    store.onCall = (operation, query) => {
+      if (operation === 'nearest') read.push((query as { k: number }).k);
+    };
+    const found = await memory.search(T, { text: 'lost card', k: 2, numCandidates: 300 });
+    expect(texts(found)).toEqual(['the card was lost', 'the loan is late']);
+    expect([found.numDuplicates, read]).toEqual([299, [300, 1000]]);
+  });
+  test('reads on while the furthest record is as near as the least similarity', async () => {
+    const { memory, add } = await setUp();
+    const [half, vector] = [Float32Array.of(1, 1, 1, 1, 0, 0, 0, 0), Float32Array.of(1, 0, 0, 0, 0, 0, 0, 0)];
+    for (const text of ['copy', 'copy', 'other']) await add(text, { embedding: half });
+    const query = { vector, k: 2, numCandidates: 2 };
+    expect(texts(await memory.search(T, { ...query, minSimilarity: 0.5 }))).toEqual(['copy', 'other']);
+    expect(texts(await memory.search(T, { ...query, minSimilarity: 0.51 }))).toEqual([]);
+  });
+  test('reads on behind copies that match few of the words', async () => {
+    const { services, store, graph, add } = await setUp();
+    const bare = { embedding: null, space: null };
+    for (let i = 0; i < 12; i++) await add('a fee', bare);
+    await add('some fee of a town by the sea', bare);
+    const memory = createMemorySearch({ store, services, graph, embedder: null });
+    const found = await memory.search(T, { text: 'fee, Zanzibar, moonlight, tigers, rivers, violets, glaciers', k: 2 });
+    expect(texts(found)).toEqual(['a fee', 'some fee of a town by the sea']);
+    expect(found.results[0]!.lexical).toBeLessThan(0.25);
+  });
+  test('the words of a follow-up question are those of the question before it, too', async () => {
+    const { services, store, graph, add } = await setUp();
+    const bare = { embedding: null, space: null };
+    await add('The Corinth canal has steep walls.', bare);
+    const memory = createMemorySearch({ store, services, graph, embedder: null });
+    const turns = ['Who built the Corinth canal?'];
+    expect(texts(await memory.search(T, { text: 'and how deep?', turns }))).toHaveLength(1);
+    expect(texts(await memory.search(T, { text: 'and how deep?' }))).toHaveLength(0);
+    expect(texts(await memory.search(T, { vector: await embedder.embed('card'), turns }))).toHaveLength(0);
   });
   test('does not find expired records', async () => {
     const { services, memory, add } = await setUp();
@@ -301,6 +392,74 @@ describe('[SE2] along the graph', () => {
   });
 });
 
+test('[SE2] a linked record has its own similarity in the space of the query, and the better of two scores', async () => {
+  const { services, store, graph, memory, add } = await setUp();
+  const near = await add('card', { embedding: Float32Array.of(1, 0, 0, 0, 0, 0, 0, 0) });
+  const half = Float32Array.of(1, 1, 1, 1, 0, 0, 0, 0);
+  const linked = {
+    strong: await add('one', { embedding: half }),
+    weak: await add('two', { embedding: half }),
+    spaced: await add('three', { embedding: half, space: 'another' }),
+    bare: await add('four', { embedding: null, space: null }),
+    expired: await add('five', { embedding: half, expiresMs: services.timeMs + 1 }),
+  };
+  const weights = { strong: 1, weak: 0.5, spaced: 0.5, bare: 0.5, expired: 1 };
+  await graph.link(T, Object.entries(linked).map(([name, to]) => ({ from: near, to, relation: 'cites' as const, weight: weights[name as 'weak'], confidence: 1 }))); // prettier-ignore
+  services.timeMs += 1;
+  const query = { k: 1, numCandidates: 1, expandHops: 1 };
+  const candidatesOf = ({ candidates }: Awaited<ReturnType<typeof memory.search>>) =>
+    Object.fromEntries(candidates.map(({ id, similarity, score }) => [Object.entries(linked).find(([, one]) => one === id)?.[0] ?? 'near', [similarity, Math.round(1000 * score) / 1000]])); // prettier-ignore
+  const vector = Float32Array.of(1, 0, 0, 0, 0, 0, 0, 0);
+  expect(candidatesOf(await memory.search(T, { vector, ...query }))).toEqual({
+    near: [1, 1],
+    strong: [0.5, 0.8],
+    weak: [0.5, 0.5],
+    spaced: [null, 0.4],
+    bare: [null, 0.4],
+  });
+  const blind = createMemorySearch({ store, services, graph, embedder: null });
+  const found = candidatesOf(await blind.search(T, { text: 'card', ...query }));
+  expect(found['strong']![0]).toBeNull();
+});
+
+test('[SE13] a record that shares a name has the bonus of 0.2 above what it has without', async () => {
+  const { memory, add } = await setUp();
+  for (let i = 0; i < 30; i++) await add(`In the morning the guest of room ${i} eats bread.`);
+  const first = await add("Ana's parrot is called Rex.");
+  const bare = await add('Seeds are all that Rex touches.', { embedding: null, space: null });
+  const spaced = await add('Nuts are all that Rex opens.', { embedding: Float32Array.of(0, 0, 0, 0, 0, 0, 0, 1) });
+  const text = "What does Ana's parrot eat?";
+  const scoreOf = async (query: object) => {
+    const { results } = await memory.search(T, { text, k: 50, ...query });
+    return (id: string) => results.find(({ record }) => record.id === id)!;
+  };
+  const [plain, linked] = [await scoreOf({}), await scoreOf({ expandHops: 1 })];
+  expect(linked(first).score).toBeCloseTo(plain(first).score + 0.2, 5);
+  expect([linked(bare).score, linked(bare).hops, linked(bare).similarity]).toEqual([expect.closeTo(0.2), 1, null]);
+  const far = linked(spaced);
+  expect(far.score).toBeCloseTo(0.2 + far.similarity!, 5);
+});
+
+describe('ratings of answers', () => {
+  test('move their sources, up to a tenth', async () => {
+    const { services, store, graph, memory, add } = await setUp();
+    const [good, other] = [await add('lost card'), await add('late fee')];
+    const id = services.newId();
+    const vector = await embedder.embed('lost card');
+    await store.put([{ id, tenant: T, kind: 'trajectory', expiresMs: null, fields: {}, body: { query: 'lost card', response: 'x' }, vector, space: embedder.fingerprint }]); // prettier-ignore
+    const scores = async () => {
+      const { results } = await memory.search(T, { vector });
+      return [good, other].map((one) => results.find(({ record }) => record.id === one)!.score);
+    };
+    const before = await scores();
+    await graph.rate(T, { id, verdict: 'success', sources: [{ id: good, isUsed: true }, { id: other, isUsed: false }] }); // prettier-ignore
+    const after = await scores();
+    expect(after[0]! - before[0]!).toBeGreaterThan(0.01);
+    expect(after[0]! - before[0]!).toBeLessThan(0.1 + 1e-9);
+    expect(after[1]).toBe(before[1]);
+  });
+});
+
 describe('[SE3] near-duplicates', () => {
   const long = 'a lost card must be reported at once to the desk so that nobody else can use it for anything at all';
   test('of a better result are left out, and others come in their place', async () => {
@@ -331,6 +490,12 @@ describe('[SE3] near-duplicates', () => {
       { seed: 7, numRuns: 300 },
     );
     expect(sum / runs).toBeLessThan(0.04);
+  });
+  test('have the hashes of FNV-1a with the finalizer of MurmurHash3', () => {
+    // FNV-1a of "foobar" is 0xbf9cf968; the shingle is finalized twice, each value once more with a multiple of the golden ratio.
+    expect([...shinglesOf('Foobar!')]).toEqual([0xed4b4e16]);
+    expect([...minHash('foobar').subarray(0, 3)]).toEqual([0xca3c3a33, 0xf151039a, 0xed334af5]);
+    expect([minHash('foobar').length, minHash('foobar')[127]]).toEqual([128, 0x5d02b01a]);
   });
   test('short and empty texts', () => {
     expect(estimateJaccard(minHash('card'), minHash('Card.'))).toBe(1);
