@@ -8,8 +8,6 @@ import type { MasterSource } from '../../platform/node/sealing/master-source.ts'
 export interface MemoryWorkerData {
   readonly place: { readonly folder: string } | { readonly postgres: string };
   readonly masterKey: MasterSource;
-  /** The model of the static embedder; null: none. */
-  readonly modelPath: string | null;
   /** Whether a folder that cannot be read is replaced by a memory in this process. */
   readonly canReplace: boolean;
   /** API keys that a backup includes. */

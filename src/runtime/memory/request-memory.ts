@@ -260,7 +260,9 @@ export function createRequestMemory(
 
   /** Turns are recalled like texts, so they are in the space of texts. */
   async function embedTurn(query: string, embedded: EmbeddedText | null, isCrowded: boolean) {
-    const isInSpace = isCrowded || embedded === null || embedded.space === memory.spaces.texts;
+    // Null before the embedder is there: the memory notes that texts were stored without.
+    const isEmpty = embedded === null && memory.spaces.texts !== null;
+    const isInSpace = isCrowded || isEmpty || embedded?.space === memory.spaces.texts;
     const made = isInSpace ? embedded : await quietly('embedding', memory.embed(clipText(query, MAX_TURN_TEXT).text));
     return { embedding: made?.vector ?? null, space: made?.space ?? null };
   }
