@@ -39,7 +39,11 @@ export async function measureServerMemory(options: ServerMemoryOptions): Promise
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-memory-'));
   const reports = ['--report-on-signal', '--report-signal=SIGUSR2', `--report-directory=${folder}`];
   const args = [...reports, command, 'serve', model, '--port', '0', '--json', ...flags];
-  const environment = { ...process.env, RUVLLM_DATA_DIR: join(folder, 'data'), RUVLLM_STATE_DIR: join(folder, 'state') };
+  const environment = {
+    ...process.env,
+    RUVLLM_DATA_DIR: join(folder, 'data'),
+    RUVLLM_STATE_DIR: join(folder, 'state'),
+  };
   const child = spawn(process.execPath, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
   try {
     const { url, models } = await readAddress(child);
@@ -55,7 +59,11 @@ export async function measureServerMemory(options: ServerMemoryOptions): Promise
     const rssMb = residentBytes(child.pid!) / MB; // before the report, which allocates
     const report = await readReport(child, folder);
     const { userCpuSeconds = 0, kernelCpuSeconds = 0 } = report.resourceUsage ?? {};
-    return { rssMb, threads: [report, ...(report.workers ?? [])].map(rowOf), cpuSeconds: userCpuSeconds + kernelCpuSeconds };
+    return {
+      rssMb,
+      threads: [report, ...(report.workers ?? [])].map(rowOf),
+      cpuSeconds: userCpuSeconds + kernelCpuSeconds,
+    };
   } finally {
     child.kill('SIGTERM');
     await new Promise((resolve) => (child.exitCode === null ? child.once('exit', resolve) : resolve(null)));
@@ -103,6 +111,7 @@ if (process.argv[1] !== undefined && import.meta.url.endsWith(process.argv[1].sp
   const [model, ...rest] = process.argv.slice(2);
   const idleMs = Number(process.env['IDLE_MS'] ?? 60_000);
   const { rssMb, threads, cpuSeconds } = await measureServerMemory({ model: model!, flags: rest, idleMs });
-  for (const { name, heapMb, usedMb } of threads) console.log(`${name.padEnd(24)} heap ${heapMb.toFixed(1)} MB, used ${usedMb.toFixed(1)} MB`);
+  for (const { name, heapMb, usedMb } of threads)
+    console.log(`${name.padEnd(24)} heap ${heapMb.toFixed(1)} MB, used ${usedMb.toFixed(1)} MB`);
   console.log(`resident ${rssMb.toFixed(0)} MB, processor time ${cpuSeconds.toFixed(1)} s`);
 }

@@ -128,6 +128,7 @@ export const run: CommandRunner = async (commandContext) => {
         : [{ part: 'fleet-adapters' as const, reason: fleet.releases.problem }]),
       ...(backups?.problem() ? [{ part: 'backup' as const, reason: backups.problem()! }] : []),
     ],
+    preparing: served.preparing,
     corrections: learningFlags.recallsCorrections,
     quality,
     routing,
@@ -152,6 +153,7 @@ export const run: CommandRunner = async (commandContext) => {
   }
   const unregister = registerServer(listening.url, Date.now());
   let announced: AnnouncedNode | null = null;
+  let preparing: Promise<void> | null = null;
   try {
     announced = await announceServer(context, fleet?.keys ?? null, listening.url, server.services.logger, releases);
     const ids = entries.map(({ id }) => id);
@@ -166,7 +168,7 @@ export const run: CommandRunner = async (commandContext) => {
     if (dashboard !== null) output.note(`dashboard: ${listening.url}/`);
     else if (isDashboardWanted) output.note('dashboard: not built; npm run build shows why');
     output.note(ids.length > 0 ? `models: ${ids.join(', ')}` : 'models: none; choose one in the dashboard, or run ruvllm serve MODEL or FILE.gguf'); // prettier-ignore
-    output.note(memorySummary);
+    if (memorySummary !== null) output.note(memorySummary);
     if (mcp !== null && mcp.pool.configs.length > 0) {
       output.note(
         `tools of MCP servers: ${mcp.pool.configs.map(({ name }) => name).join(', ')}; started by their first use`,
@@ -190,6 +192,7 @@ export const run: CommandRunner = async (commandContext) => {
       memory: memoryFolder,
       isLearning: learning !== null,
     });
+    preparing = served.prepare();
     await untilAborted(io.signal);
     output.note('stopping: waiting for requests in progress');
     io.acceptSignal?.();
@@ -197,6 +200,7 @@ export const run: CommandRunner = async (commandContext) => {
     backups?.stop();
     unregister();
     await announced?.leave();
+    await preparing; // the download ends with the signal; a memory that closes meanwhile would leave an engine behind
     await listening.close(
       (values['--shutdown-timeout'] as number | undefined) ?? SERVE_DEFAULTS.shutdownTimeout * 1000,
     );

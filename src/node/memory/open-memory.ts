@@ -18,7 +18,7 @@ import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts
 import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/master-source.ts';
 import { defaultKeyFolder } from '../server/key-folder.ts';
 import { openDocumentThread } from './document-thread.ts';
-import { createRequestEmbedder } from './request-embedder.ts';
+import { createRequestEmbedder, createThreadEmbedder } from './request-embedder.ts';
 import { spawnMemory } from './spawn-memory.ts';
 
 const compress = promisify(gzip);
@@ -114,7 +114,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
   const chosen = await chooseEmbedder(options, rest.report ?? warn);
   const { memory, use } = await openStore(rest);
   try {
-    await use(chosen, rest.reindex);
+    await use(chosen, { reindex: rest.reindex, create: createRequestEmbedder });
     return memory;
   } catch (error) {
     await memory.close(); // otherwise the folder stays locked
@@ -131,7 +131,7 @@ export async function openWordMemory(options: Omit<OpenMemoryOptions, keyof Embe
       const chosen = await chooseEmbedder(choice, options.report ?? warn);
       try {
         await chosen.own?.embed('ready');
-        await use(chosen, reindex);
+        await use(chosen, { reindex, create: createThreadEmbedder });
       } catch (error) {
         await chosen.own?.close?.();
         throw error;
@@ -142,10 +142,16 @@ export async function openWordMemory(options: Omit<OpenMemoryOptions, keyof Embe
 
 interface OpenedStore {
   readonly memory: Memory;
-  use(chosen: ChosenEmbedder, reindex: boolean | undefined): Promise<void>;
+  use(
+    chosen: ChosenEmbedder,
+    options: { readonly reindex: boolean | undefined; readonly create: typeof createRequestEmbedder },
+  ): Promise<void>;
 }
 
-async function openStore(options: Omit<OpenMemoryOptions, Exclude<keyof EmbedderOptions, 'reindex'>>): Promise<OpenedStore> { // prettier-ignore
+async function openStore(
+  options: Omit<OpenMemoryOptions, Exclude<keyof EmbedderOptions, 'reindex'>>,
+): Promise<OpenedStore> {
+  // prettier-ignore
   const { report = warn, masterKey, place: given, whenUnreachable, countTokens, backups = {}, ...rest } = options;
   const place = checkPlace(given ?? defaultMemoryFolder());
   const reaction = choiceOption('degrade', ['degrade', 'fail', 'serve'])(whenUnreachable, 'whenUnreachable');
@@ -209,11 +215,11 @@ async function openStore(options: Omit<OpenMemoryOptions, Exclude<keyof Embedder
   await registerNodeParts(memory);
   return {
     memory,
-    async use({ own, tablePath }, reindex) {
+    async use({ own, tablePath }, { reindex, create }) {
       let table: Embedder | null = null;
       if (tablePath !== null) {
         const { embed, open } = remote.embedder;
-        table = createRequestEmbedder({ ...(await open(tablePath)), embed }, tablePath);
+        table = create({ ...(await open(tablePath)), embed }, tablePath);
       }
       const embedder = own ?? table;
       if (embedder === null) return;

@@ -98,7 +98,7 @@ export function createRequestMemory(
   const unregisterTools = memory.erasure.register(toolRecorders.erasure);
 
   const embed = (text: string): Promise<EmbeddedText | null> =>
-    text === '' ? Promise.resolve(null) : memory.embedRequest(clipText(text, MAX_EMBEDDED_CHARS).text);
+    text === '' ? Promise.resolve(null) : memory.embedLater(clipText(text, MAX_EMBEDDED_CHARS).text);
 
   /** Reports an error instead of failing the request. */
   const quietly = async <T>(doing: string, work: Promise<T>): Promise<T | null> => {
