@@ -14,6 +14,7 @@ import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { readOtlpOptions } from '../../server/telemetry/otlp-options.ts';
 import { nodeHubFiles } from '../../platform/node/files/hub-files.ts';
 import { setAsideDamagedMasterKey } from '../../platform/node/sealing/master-key.ts';
+import { collectWhenIdle } from '../../platform/node/process/collect-when-idle.ts';
 import { ownIdentity } from '../../platform/node/process/process-identity.ts';
 import { createModelHost, type ModelHost } from '../../runtime/requests/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
@@ -193,6 +194,7 @@ export const run: CommandRunner = async (commandContext) => {
       isLearning: learning !== null,
     });
     preparing = served.prepare();
+    collectWhenIdle();
     await untilAborted(io.signal);
     output.note('stopping: waiting for requests in progress');
     io.acceptSignal?.();

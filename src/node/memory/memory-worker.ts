@@ -18,12 +18,14 @@ import type { PostgresMemory } from '../../platform/node/memory/postgres.ts';
 import { openArchiveFiles } from '../../platform/node/memory/archive-files.ts';
 import { openIndexFiles } from '../../platform/node/memory/index-files.ts';
 import type { MemoryFolder } from '../../platform/node/memory/memory-folder.ts';
+import { collectWhenIdle } from '../../platform/node/process/collect-when-idle.ts';
 import { openMemoryStore } from './open-memory-store.ts';
 import type { MemoryWorkerData, MemoryWorkerMessage } from './spawn-memory.ts';
 
 const sha256 = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest();
 const port = parentPort;
 assert(port !== null, 'memory-worker runs as a worker thread');
+collectWhenIdle();
 const post = (message: MemoryWorkerMessage): void => port.postMessage(message);
 const report = (message: string): void => post({ type: 'report', message });
 

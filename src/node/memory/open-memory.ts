@@ -14,6 +14,7 @@ import { createInMemoryStore } from '../../memory/store/in-memory/in-memory-stor
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import { defaultMasterKeyPath, openErasurePlace, openOldFeedback } from '../kept-state.ts';
 import { dataFolder, expandHome } from '../../platform/node/files/paths.ts';
+import { schedule } from '../../platform/node/process/schedule.ts';
 import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/master-source.ts';
 import { defaultKeyFolder } from '../server/key-folder.ts';
@@ -226,16 +227,6 @@ async function openStore(
       await memory.useEmbedder({ embedder, requestEmbedder: table, ...(reindex === undefined ? {} : { reindex }) });
     },
   };
-}
-
-/** Without holding the process. */
-function schedule(task: () => void, delayMs: number): () => void {
-  if (delayMs === 0) {
-    const turn = setImmediate(task).unref(); // a timer would wait for 1 ms
-    return () => clearImmediate(turn);
-  }
-  const timer = setTimeout(task, delayMs).unref();
-  return () => clearTimeout(timer);
 }
 
 /** What earlier processes left outside the memory: folders of models, old feedback, and learned state while learning is off. */
