@@ -38,7 +38,7 @@ export interface Pooler {
 }
 
 /** The model is loaded at the first text, and again after an idle time. */
-export function openPooler(path: string, config: ModelConfig = {}): Pooler {
+export function openPooler(path: string, config: ModelConfig = {}, idleMs = IDLE_MS): Pooler {
   const { width, pooling, maxTokens } = readFacts(path);
   let isClosed = false;
   const engine = createOnDemand<Model>({
@@ -47,7 +47,7 @@ export function openPooler(path: string, config: ModelConfig = {}): Pooler {
       return loadModel(path, { ...config, maxContext: maxTokens });
     },
     end: (model) => model.dispose(),
-    idleMs: IDLE_MS,
+    idleMs,
     schedule,
   });
   return {

@@ -26,7 +26,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 const PUBLIC_FILES = ['icon.svg', 'manifest.webmanifest'];
 const PACKED = { br: '.br', gzip: '.gz' } as const;
 
-/** Reads the whole built dashboard, its engine and the documentation, so that requests never read the disk. Null: not built. */
+/** Reads the built dashboard, so that its requests never read the disk, and finds its engine and the documentation. Null: not built. */
 export function readDashboardFiles(
   folder: string = FOLDER,
   docsFolder: string = DOCS_FOLDER,
@@ -37,20 +37,43 @@ export function readDashboardFiles(
   for (const name of PUBLIC_FILES) {
     if (existsSync(join(folder, name))) files.set(`/${name}`, readFile(folder, name));
   }
-  const folders = { '/assets/': join(folder, 'assets'), '/engine/': engineFolder };
-  for (const [prefix, from] of Object.entries(folders)) {
+  const folders = [
+    ['/assets/', join(folder, 'assets'), readFile],
+    ['/engine/', engineFolder, findFile],
+  ] as const;
+  for (const [prefix, from, open] of folders) {
     for (const name of existsSync(from) ? readdirSync(from) : []) {
-      if (CONTENT_TYPES[extname(name)] !== undefined) files.set(prefix + name, readFile(from, name));
+      if (CONTENT_TYPES[extname(name)] !== undefined) files.set(prefix + name, open(from, name));
     }
   }
   for (const entry of existsSync(docsFolder) ? readdirSync(docsFolder, { recursive: true, encoding: 'utf8' }) : []) {
     if (CONTENT_TYPES[extname(entry)] === undefined) continue;
-    const file = readFile(docsFolder, entry);
+    const file = findFile(docsFolder, entry);
     const path = `/docs/${entry.replaceAll('\\', '/')}`;
     files.set(path, file);
     if (path.endsWith('/index.html')) files.set(path.slice(0, -'index.html'.length), file);
   }
   return files;
+}
+
+/** Read by its requests: together these files take 6 MB, and most servers never show them. */
+function findFile(folder: string, name: string): DashboardFile {
+  let kept: WeakRef<DashboardFile> | null = null;
+  /** The same within a request, so that its tag is that of its body. */
+  function open(): DashboardFile {
+    const file = kept?.deref() ?? readFile(folder, name);
+    kept = new WeakRef(file);
+    return file;
+  }
+  return {
+    contentType: CONTENT_TYPES[extname(name)]!,
+    get etag() {
+      return open().etag;
+    },
+    get bodies() {
+      return open().bodies;
+    },
+  };
 }
 
 function readFile(folder: string, name: string): DashboardFile {
