@@ -24,6 +24,12 @@ function clientOf({ url }: ServeProcess, token?: string) {
   };
 }
 
+/** Without what follows the start. */
+async function healthOf(ask: ReturnType<typeof clientOf>): Promise<object> {
+  const { preparing: _, ...health } = (await ask('/health')).body;
+  return health;
+}
+
 async function kill({ process: child, exit }: ServeProcess): Promise<void> {
   child.kill('SIGKILL');
   await exit;
@@ -44,7 +50,7 @@ test('[MS37] turns of delivered answers survive a kill; emptied and cut database
   server = await folder.start(folder.model);
   ask = clientOf(server);
   expect(server.memory).toBe(memory);
-  expect((await ask('/health')).body).toEqual({ status: 'ok' });
+  expect(await healthOf(ask)).toEqual({ status: 'ok' });
   const session = await ask('/admin/memory/sessions/show', { sessionId: 'talk' });
   for (let i = 0; i < 3; i++) expect(session.text).toContain(`turn ${i}`);
   const backup = await ask('/admin/memory/backup', {});
@@ -54,7 +60,7 @@ test('[MS37] turns of delivered answers survive a kill; emptied and cut database
   truncateSync(join(memory, 'memory.db'), 0);
   server = await folder.start(folder.model);
   ask = clientOf(server);
-  expect((await ask('/health')).body).toEqual({ status: 'ok', degraded: ['memory'] });
+  expect(await healthOf(ask)).toEqual({ status: 'ok', degraded: ['memory'] });
   expect((await ask('/metrics')).text).toContain('ruvllm_state_degraded{part="memory"} 1');
   expect((await ask('/admin/live')).text).toContain('memory_degraded');
   expect((await ask('/admin/memory/audit/verify', {})).body['isIntact']).toBe(false);
@@ -67,7 +73,7 @@ test('[MS37] turns of delivered answers survive a kill; emptied and cut database
   expect(restored.numRecords).toBeGreaterThan(5);
   server = await folder.start(folder.model);
   ask = clientOf(server);
-  expect((await ask('/health')).body).toEqual({ status: 'ok' });
+  expect(await healthOf(ask)).toEqual({ status: 'ok' });
   for (const [i, id] of ids.entries()) expect((await ask('/admin/memory/get', { id })).text).toContain(`record ${i}`);
   await kill(server);
 
@@ -75,7 +81,7 @@ test('[MS37] turns of delivered answers survive a kill; emptied and cut database
   for (const name of ['memory.json', 'memory.json.copy']) writeFileSync(join(memory, name), '{');
   server = await folder.start(folder.model);
   ask = clientOf(server);
-  expect((await ask('/health')).body).toEqual({ status: 'ok', degraded: ['memory'] });
+  expect(await healthOf(ask)).toEqual({ status: 'ok', degraded: ['memory'] });
   expect((await ask('/v1/chat/completions', chat('talk', 'still answers'))).status).toBe(200);
 }, 240_000);
 
@@ -102,7 +108,7 @@ test('[MS37] a log that lost its end brings an older rating and title back, and 
   ask = clientOf(server);
   expect((await ask(`/v1/feedback/${requestId}`)).body).toMatchObject({ verdict: 'success' });
   expect((await ask('/v1/chats/one')).body).toMatchObject({ title: 'older' });
-  expect((await ask('/health')).body).toEqual({ status: 'ok', degraded: ['memory'] });
+  expect(await healthOf(ask)).toEqual({ status: 'ok', degraded: ['memory'] });
   expect((await ask('/metrics')).text).toContain('ruvllm_state_degraded{part="memory"} 1');
   const check = (await ask('/admin/memory/check', {})).body as { isIntact?: boolean; problems?: string[] };
   expect(check.isIntact).toBe(false);
@@ -118,7 +124,7 @@ test('[SP13] a damaged or missing master key is replaced, moved aside and report
   let server = await start();
   let ask = clientOf(server);
   const { id } = (await ask('/admin/memory/add', { text: 'a sealed record' })).body;
-  expect((await ask('/health')).body).toEqual({ status: 'ok' });
+  expect(await healthOf(ask)).toEqual({ status: 'ok' });
   await kill(server);
   const key = readFileSync(keyPath);
   const spilled = readdirSync(spill, { recursive: true });
@@ -134,7 +140,7 @@ test('[SP13] a damaged or missing master key is replaced, moved aside and report
     const namesBefore = new Set(readdirSync(state));
     server = await start();
     ask = clientOf(server);
-    expect((await ask('/health')).body).toEqual({ status: 'ok', degraded: parts });
+    expect(await healthOf(ask)).toEqual({ status: 'ok', degraded: parts });
     expect(server.memory).toBeNull();
     expect((await ask('/v1/chat/completions', chat('talk', 'still answers'))).status).toBe(200);
     expect((await ask('/admin/memory/get', { id })).status).toBe(501);
@@ -160,7 +166,7 @@ test('[SP13] a damaged or missing master key is replaced, moved aside and report
   writeFileSync(keyPath, key);
   server = await start();
   ask = clientOf(server);
-  expect((await ask('/health')).body).toEqual({ status: 'ok' });
+  expect(await healthOf(ask)).toEqual({ status: 'ok' });
   expect((await ask('/admin/memory/get', { id })).text).toContain('a sealed record');
   expect((await ask('/metrics')).text).toContain('ruvllm_state_degraded{part="spill"} 0');
 }, 240_000);

@@ -10,12 +10,13 @@ const spawn = () =>
 
 export function openBrowserLearning(options: OpenLearningOptions): Learning {
   requireCapabilities();
+  const schedule = (task: () => void, delayMs: number) => {
+    const timer = setTimeout(task, delayMs);
+    return () => clearTimeout(timer);
+  };
   const platform = {
-    ...openLearningWork(spawn),
-    schedule(task: () => void, delayMs: number) {
-      const timer = setTimeout(task, delayMs);
-      return () => clearTimeout(timer);
-    },
+    ...openLearningWork(spawn, schedule),
+    schedule,
     warn: (message: string) => console.warn(`RuvLLM: ${message}`),
   };
   return openLearningOn(platform, options);

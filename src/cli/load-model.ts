@@ -15,7 +15,7 @@ const PHASE_LABELS: Readonly<Record<ModelProgress['phase'], string>> = {
   load: 'loading',
 };
 
-type OnProgress = (step: ModelProgress & { readonly item?: string }) => void;
+export type OnProgress = (step: ModelProgress & { readonly item?: string }) => void;
 
 /** Runs `work` with a progress bar about `name`, or about the files that it names itself. */
 export async function withProgress<T>(

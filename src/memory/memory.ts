@@ -22,7 +22,7 @@ import { createFinder, type FinderContext } from './search/finder.ts';
 import { createStoredRecords, type StoredRecords } from './stored/stored-records.ts';
 import type { BackupReport, NewMasterKey } from './remote/protocol.ts';
 import { noteSpace, readSpace } from './space-mark.ts';
-import { createReindex, type ReindexProgress } from './reindex.ts';
+import { createReindex, forgetReindex, type Reindex, type ReindexProgress } from './reindex.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from '../core/options.ts';
 import { openTenantList } from './tenant-list.ts';
@@ -91,6 +91,11 @@ export interface Memory {
   readonly foreground: Pick<Foreground, 'isQuiet' | 'turn' | 'release'>;
   /** The spaces of `embed` and `embedRequest`, equal if the memory has one embedder; null: none. */
   readonly spaces: { readonly texts: string | null; readonly requests: string | null };
+  /**
+   * Searches by meaning from now on, and embeds in the background what was stored without. Once, for a memory that is open without an
+   * embedder; the memory closes it.
+   */
+  useEmbedder(choice: EmbedderChoice): Promise<void>;
   /** Embeds a text to store or to search for. Null: the text has no tokens, or there is no embedder. */
   embed(text: string): Promise<EmbeddedText | null>;
   /**
@@ -139,6 +144,14 @@ export interface Memory {
   close(): Promise<void>;
 }
 
+export interface EmbedderChoice {
+  readonly embedder: Embedder;
+  /** A fast embedder for requests that recall nothing. Default: `embedder`. */
+  readonly requestEmbedder?: Embedder | null;
+  /** Whether records of earlier embedders are embedded again. Default: the option of the memory. */
+  readonly reindex?: boolean;
+}
+
 export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'requestEmbedder' | 'graph' | 'rerank'> {
   readonly schedule: Schedule;
   readonly embedder: Embedder | null;
@@ -181,18 +194,15 @@ const isExpired = ({ expiresMs }: MemoryRecord, nowMs: number): boolean => expir
 
 /** Opens a memory on a store. */
 export async function openMemory(context: MemoryContext): Promise<Memory> {
-  const { services, schedule, embedder, archive, report, options = {} } = context;
+  const { services, schedule, archive, report, options = {} } = context;
   const locks = createWriteLocks();
   const { store, watch } = watchStore(context.store, locks);
-  const isReindexed = options.reindex ?? true;
   const graph = createMemoryGraph(store, services);
   const foreground = createForeground(context.monotonic ?? services.now, schedule);
   const opening = createEventually(schedule, report);
   const eventually: Eventually = context.canBeAway === true ? opening.run : atOnce;
   const tenants = await openTenantList(store, services, STATE_TENANT, locks, eventually);
-  if (embedder !== null) {
-    await eventually(() => noteSpace(store, services, STATE_TENANT, embedder, isReindexed, report));
-  }
+  const embedders: { texts: Embedder | null; requests: Embedder | null } = { texts: null, requests: null };
   let policies = createPolicyMemory(store, services, options.policies);
   let sessions = createSessionIndex(store, services, options.sessions);
   const audit = await openAuditLog({
@@ -206,29 +216,43 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     log: { ...options.audit, stateTenant: STATE_TENANT },
   });
   let rerank: Rerank | null = null;
-  const requestEmbedder = context.requestEmbedder ?? embedder;
-  const laterEmbedder = requestEmbedder && {
-    fingerprint: requestEmbedder.fingerprint,
-    embed: (text: string) => requestEmbedder.embedLater?.(text) ?? requestEmbedder.embed(text),
-  };
-  const finder = createFinder({ ...context, requestEmbedder, graph, rerank: () => rerank });
+  const finder = createFinder({
+    ...context,
+    get embedder() {
+      return embedders.texts;
+    },
+    get requestEmbedder() {
+      return embedders.requests;
+    },
+    graph,
+    rerank: () => rerank,
+  });
 
-  const embedding = (text: string): Promise<EmbeddedText | null> => embedText(embedder, text);
+  let isForgotten = false;
+  async function embedding(text: string): Promise<EmbeddedText | null> {
+    if (embedders.texts === null && !isForgotten) {
+      // Before the text is stored without a vector: an embedder that has looked at all records would miss it after a restart.
+      await forgetReindex(store, services).then(() => (isForgotten = true), () => {}); // prettier-ignore
+    }
+    return embedText(embedders.texts, text);
+  }
   const documents = createDocuments({
     store,
     services,
     divide: context.divide ?? (async (file) => (await import('./documents/divide-document.ts')).divideDocument(file)),
     embed: embedding,
-    space: () => embedder?.fingerprint ?? null,
+    space: () => embedders.texts?.fingerprint ?? null,
     meet: (tenant) => tenants.add(tenant),
   });
 
   const agents = createAgentMemory({
     store,
     services,
-    embedder,
+    get embedder() {
+      return embedders.texts;
+    },
     embed: embedding,
-    embedRequest: (text) => embedText(requestEmbedder, text),
+    embedRequest: (text) => embedText(embedders.requests, text),
     meet: (tenant) => tenants.add(tenant),
   });
   const toolCache = createToolCache({
@@ -254,7 +278,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       policies = createPolicyMemory(store, services, options.policies);
       sessions = createSessionIndex(store, services, options.sessions);
       rerank?.forget(tenant);
-      embedder?.forget?.();
+      embedders.texts?.forget?.();
     },
     report,
   });
@@ -284,10 +308,16 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     await tidyArchive();
   }
 
-  const reindex =
-    embedder === null || !isReindexed
-      ? null
-      : createReindex({ store, services, schedule, foreground, embedder, tenants: tenants.all, isDegraded, report });
+  let reindex: Reindex | null = null;
+  async function useEmbedder(choice: EmbedderChoice): Promise<void> {
+    const { embedder, reindex: isReindexed = options.reindex ?? true } = choice;
+    const requests = choice.requestEmbedder ?? embedder;
+    if (embedders.texts !== null) throw new RuvLLMError('conflict', 'the memory has an embedder already');
+    [embedders.texts, embedders.requests] = [embedder, requests];
+    await eventually(() => noteSpace(store, services, STATE_TENANT, embedder, isReindexed, report));
+    if (isClosed || !isReindexed) return;
+    reindex = createReindex({ store, services, schedule, foreground, embedder, tenants: tenants.all, isDegraded, report }); // prettier-ignore
+  }
   let maintaining: Promise<void> = Promise.resolve();
   let isClosed = false;
   let cancel = (): void => {};
@@ -303,6 +333,10 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     }, MAINTAIN_EVERY_MS);
   };
   plan();
+  if (context.embedder !== null) {
+    const { embedder, requestEmbedder = null } = context;
+    await useEmbedder({ embedder, requestEmbedder });
+  }
 
   return {
     store,
@@ -323,10 +357,18 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     batches: createBatchRecords({ store, services, tenants }),
     services,
     foreground,
-    spaces: { texts: embedder?.fingerprint ?? null, requests: requestEmbedder?.fingerprint ?? null },
+    get spaces() {
+      const { texts, requests } = embedders;
+      return { texts: texts?.fingerprint ?? null, requests: requests?.fingerprint ?? null };
+    },
+    useEmbedder,
     embed: embedding,
-    embedRequest: async (text) => (requestEmbedder === null ? null : embedText(requestEmbedder, text)),
-    embedLater: (text) => embedText(laterEmbedder, text),
+    embedRequest: (text) => embedText(embedders.requests, text),
+    embedLater(text) {
+      const { requests } = embedders;
+      const embed = (given: string) => requests!.embedLater?.(given) ?? requests!.embed(given);
+      return embedText(requests && { fingerprint: requests.fingerprint, embed }, text);
+    },
     async add(tenant, item) {
       checkTenantIsCallers(tenant);
       checkKeys(item, 'item', ITEM_KEYS);
@@ -376,11 +418,11 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     stats: async (tenant) => ({
       ...(await store.stats(tenant)),
       audit: audit.stats(),
-      space: embedder?.fingerprint ?? null,
+      space: embedders.texts?.fingerprint ?? null,
       embedder:
-        embedder === null
+        embedders.texts === null
           ? ((await readSpace(store, services, STATE_TENANT).catch(() => null))?.embedder ?? null)
-          : (embedder.name ?? embedder.fingerprint),
+          : (embedders.texts.name ?? embedders.texts.fingerprint),
       reindex: reindex?.progress() ?? null,
     }),
     degraded: () => context.degraded?.() ?? turns.problem(),
@@ -414,8 +456,9 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
         await audit.close();
       } finally {
         await store.close().finally(async () => {
-          await embedder?.close?.();
-          if (requestEmbedder !== embedder) await requestEmbedder?.close?.();
+          const { texts, requests } = embedders;
+          await texts?.close?.();
+          if (requests !== texts) await requests?.close?.();
         });
       }
     },

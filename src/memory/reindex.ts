@@ -72,9 +72,17 @@ function textOf(record: MemoryRecord): string {
   return typeof question === 'string' ? question : typeof text === 'string' ? text : '';
 }
 
+const stateId = (services: Pick<MemoryServices, 'sha256'>): string =>
+  nameId(services.sha256, STATE_TENANT, 'reindex');
+
+/** The next run looks at all records again: some are, or will be, without a vector of the embedder that has looked at them. */
+export async function forgetReindex(store: MemoryStore, services: Pick<MemoryServices, 'sha256'>): Promise<void> {
+  await store.delete(STATE_TENANT, [stateId(services)]);
+}
+
 export function createReindex(context: ReindexContext): Reindex {
   const { store, services, schedule, foreground, embedder, isDegraded, report } = context;
-  const id = nameId(services.sha256, STATE_TENANT, 'reindex');
+  const id = stateId(services);
   let current: ReindexProgress | null = null;
   let isStopped = false;
   let running: Promise<void> | null = null;

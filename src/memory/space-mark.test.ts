@@ -73,6 +73,39 @@ describe('re-indexing', () => {
     expect([next.reports, put.mock.calls.length]).toEqual([[], numPuts]);
   });
 
+  test('[SE14] an embedder that comes late finds what was stored before it, also after a restart, and by words nothing waits', async () => {
+    const store = openStore();
+    await fill(store);
+    await (await open(store, 'words-1', true)).reindex(); // done: nothing is looked at again
+    const waiting = await open(store, null, true);
+    expect(waiting.spaces).toEqual({ texts: null, requests: null });
+    const ids = [await waiting.add('alice', { text: 'a zebra in the zoo' })];
+    const find = async (memory: typeof waiting) =>
+      (await memory.search('alice', { text: 'zebra zoo' })).results.map(({ record, similarity }) => [record.id, similarity !== null]); // prettier-ignore
+    expect(await find(waiting)).toEqual([[ids[0], false]]);
+    await waiting.close(); // before the embedder came
+    const late = await open(store, null, true);
+    await late.useEmbedder({ embedder: { ...wordEmbedder, fingerprint: 'words-1' } });
+    expect(late.spaces).toEqual({ texts: 'words-1', requests: 'words-1' });
+    await late.reindex();
+    expect(late.reports.at(-1)).toBe('re-indexed 1 records');
+    expect((await find(late))[0]).toEqual([ids[0], true]);
+    expect((await late.stats(null)).embedder).toBe('words-1');
+    await expect(late.useEmbedder({ embedder: wordEmbedder })).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  test('[SE9] records of an embedder that stood in are embedded again when the first is back', async () => {
+    const store = openStore();
+    await fill(store);
+    await (await open(store, 'words-1', true)).reindex();
+    const substitute = await open(store, 'words-2', false);
+    await substitute.add('alice', { text: 'a zebra in the zoo' });
+    const back = await open(store, 'words-1', true);
+    await back.reindex();
+    expect(back.reports.at(-1)).toBe('re-indexed 1 records');
+    expect(await countIn(store, 'alice', 'words-2')).toBe(0);
+  });
+
   test('[SE9] continues after a crash where it ended, and shows its progress', async () => {
     const store = openStore();
     await fill(store);

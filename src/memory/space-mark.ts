@@ -2,6 +2,7 @@ import { nameId } from './common/ids.ts';
 import type { MemoryServices } from './common/services.ts';
 import { statePut } from './common/store-access.ts';
 import type { Embedder } from './embedder-types.ts';
+import { forgetReindex } from './reindex.ts';
 import type { MemoryStore } from './types.ts';
 
 /** The embedder that last made vectors. */
@@ -40,6 +41,8 @@ export async function noteSpace(
       ? 'records added before are found by meaning when they are re-indexed, which begins in the background'
       : 'records added before are not found by meaning until that embedder is used again';
     report(`the embedder changed from ${before.embedder} to ${embedder}: ${consequence}`);
+    // Before the mark: with the mark alone, a killed process would leave the records of this embedder without vectors of the next.
+    await forgetReindex(store, services).catch(() => {});
   }
   // A full disk must not prevent searches; the next start reports it again.
   await store.put([statePut({ id, tenant: owner }, { space, embedder })]).catch(() => {});

@@ -40,7 +40,7 @@ import { dashboardRoutes } from './routes/dashboard.ts';
 import { runningRoute } from './routes/ollama/running.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
-import { createProblemLog, type StateProblem } from './state-problems.ts';
+import { createProblemLog, type Preparation, type StateProblem } from './state-problems.ts';
 import { createAdapterScales } from '../runtime/requests/adapter-scales.ts';
 import { createAdmission } from '../runtime/requests/admission.ts';
 import { silentTracer, type Tracer } from '../runtime/requests/tracing.ts';
@@ -86,6 +86,8 @@ export interface ServerOptions {
   readonly freeDiskBytes?: () => Promise<number | null>;
   /** Problems of state that the server does not see itself. Default: none. */
   readonly problems?: () => readonly StateProblem[];
+  /** What is still being prepared. Default: nothing. */
+  readonly preparing?: () => readonly Preparation[];
   /** The page at `/`. Default: none. */
   readonly dashboard?: DashboardFiles | null;
   /** Models that can be added while the server runs. Default: none. */
@@ -222,6 +224,7 @@ export function createServer(options: ServerOptions): Server {
     clock,
     logger,
     problems: createProblemLog({ memory, keys, others: options.problems ?? (() => []), logger }),
+    preparing: options.preparing ?? (() => []),
     pipeline: createRequestPipeline({
       models,
       admission,

@@ -17,7 +17,7 @@ import type { Watchers } from './live/watchers.ts';
 import type { Logger } from './logger.ts';
 import type { McpAccess } from './mcp/access.ts';
 import type { ToolOwner, ToolRecorder } from '../runtime/memory/tool-recorder.ts';
-import type { StateProblem } from './state-problems.ts';
+import type { Preparation, StateProblem } from './state-problems.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelFiles } from './model-files.ts';
@@ -81,6 +81,8 @@ export interface Services {
   readonly logger: Logger;
   /** Empty: all state is intact. */
   problems(): readonly StateProblem[];
+  /** Empty: everything is ready. */
+  preparing(): readonly Preparation[];
   /** Milliseconds since 1970. */
   readonly startedMs: number;
 }

@@ -1,4 +1,5 @@
 import type { Memory } from '../runtime/lower-layers.ts';
+import type { ModelProgress } from '../runtime/model-config.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { Logger } from './logger.ts';
 
@@ -11,6 +12,19 @@ export interface StateProblem {
   readonly part: StatePart;
   /** With paths and addresses: for the log and admin keys only. */
   readonly reason: string;
+}
+
+/** A part that is not ready yet. Requests are answered without it. */
+export interface Preparation {
+  /** The sentence encoder: until it is there, the memory searches by words. */
+  readonly part: 'encoder';
+  /** `unavailable`: it will not be there before the next start. */
+  readonly phase: 'waiting' | 'unavailable' | ModelProgress['phase'];
+  readonly doneBytes: number;
+  /** Null: not known. */
+  readonly totalBytes: number | null;
+  /** Of `unavailable`, else null. With paths and addresses: for admin keys only. */
+  readonly reason: string | null;
 }
 
 interface ProblemSources {

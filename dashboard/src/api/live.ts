@@ -89,6 +89,14 @@ export interface LiveSnapshot {
   readonly window_seconds: number;
   readonly is_closing: boolean;
   readonly num_requests: number;
+  /** Absent in servers without the field. */
+  readonly preparing?: readonly {
+    readonly part: string;
+    readonly phase: string;
+    readonly done_bytes: number;
+    readonly total_bytes: number | null;
+    readonly reason: string | null;
+  }[];
   readonly num_hidden: number;
   /** Since the start: answers of the model API, and those with a status of 500 or above. */
   readonly num_answered: number;

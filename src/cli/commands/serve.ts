@@ -14,6 +14,7 @@ import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { readOtlpOptions } from '../../server/telemetry/otlp-options.ts';
 import { nodeHubFiles } from '../../platform/node/files/hub-files.ts';
 import { setAsideDamagedMasterKey } from '../../platform/node/sealing/master-key.ts';
+import { collectWhenIdle } from '../../platform/node/process/collect-when-idle.ts';
 import { ownIdentity } from '../../platform/node/process/process-identity.ts';
 import { createModelHost, type ModelHost } from '../../runtime/requests/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
@@ -128,6 +129,7 @@ export const run: CommandRunner = async (commandContext) => {
         : [{ part: 'fleet-adapters' as const, reason: fleet.releases.problem }]),
       ...(backups?.problem() ? [{ part: 'backup' as const, reason: backups.problem()! }] : []),
     ],
+    preparing: served.preparing,
     corrections: learningFlags.recallsCorrections,
     quality,
     routing,
@@ -152,6 +154,7 @@ export const run: CommandRunner = async (commandContext) => {
   }
   const unregister = registerServer(listening.url, Date.now());
   let announced: AnnouncedNode | null = null;
+  let preparing: Promise<void> | null = null;
   try {
     announced = await announceServer(context, fleet?.keys ?? null, listening.url, server.services.logger, releases);
     const ids = entries.map(({ id }) => id);
@@ -165,7 +168,7 @@ export const run: CommandRunner = async (commandContext) => {
     output.note(`ready: OpenAI-compatible API at ${listening.url}/v1`);
     if (pages !== null) output.note(`dashboard: ${listening.url}/`);
     output.note(ids.length > 0 ? `models: ${ids.join(', ')}` : 'models: none; choose one in the dashboard, or run ruvllm serve MODEL or FILE.gguf'); // prettier-ignore
-    output.note(memorySummary);
+    if (memorySummary !== null) output.note(memorySummary);
     if (mcp !== null && mcp.pool.configs.length > 0) {
       output.note(
         `tools of MCP servers: ${mcp.pool.configs.map(({ name }) => name).join(', ')}; started by their first use`,
@@ -189,6 +192,8 @@ export const run: CommandRunner = async (commandContext) => {
       memory: memoryFolder,
       isLearning: learning !== null,
     });
+    preparing = served.prepare();
+    collectWhenIdle();
     await untilAborted(io.signal);
     output.note('stopping: waiting for requests in progress');
     io.acceptSignal?.();
@@ -196,6 +201,7 @@ export const run: CommandRunner = async (commandContext) => {
     backups?.stop();
     unregister();
     await announced?.leave();
+    await preparing; // the download ends with the signal; a memory that closes meanwhile would leave an engine behind
     await listening.close(
       (values['--shutdown-timeout'] as number | undefined) ?? SERVE_DEFAULTS.shutdownTimeout * 1000,
     );

@@ -2,6 +2,7 @@ import type { Memory } from '../../memory/memory.ts';
 import { newestBackupMs } from '../../node/memory/back-up.ts';
 import { defaultBackupFolder } from '../../node/memory/open-memory.ts';
 import { type ScheduledBackups, scheduleBackups } from '../../node/memory/scheduled-backups.ts';
+import { schedule } from '../../platform/node/process/schedule.ts';
 import { expandHome } from '../../platform/node/files/paths.ts';
 import type { CommandContext } from '../command.ts';
 
@@ -15,10 +16,7 @@ export function startServedBackups({ values, output }: CommandContext, memory: M
     write: () => memory.backup(),
     newestMs: newestBackupMs(root),
     now: Date.now,
-    setTimer(task, delayMs) {
-      const timer = setTimeout(task, delayMs).unref();
-      return () => clearTimeout(timer);
-    },
+    setTimer: schedule,
     report: (message) => output.note(`backup: ${message}`),
   });
 }

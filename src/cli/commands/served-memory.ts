@@ -6,11 +6,14 @@ import {
   defaultBackupFolder,
   defaultMemoryFolder,
   openNodeMemory,
-  type OpenMemoryOptions,
+  openWordMemory,
+  type WordMemory,
 } from '../../node/memory/open-memory.ts';
 import { defaultMasterKeyPath } from '../../node/kept-state.ts';
 import { masterSourceOf } from '../../platform/node/sealing/master-source.ts';
 import type { CommandContext } from '../command.ts';
+import type { Preparation } from '../../server/state-problems.ts';
+import type { OnProgress } from '../load-model.ts';
 import { readEmbedderChoice } from '../memory/embedder-flag.ts';
 import { describeFallback, findEmbedder } from '../memory/find-embedder.ts';
 import { memoryPlace } from '../memory/memory-place.ts';
@@ -18,14 +21,18 @@ import { conflictError } from '../usage-error.ts';
 
 export interface ServedMemory {
   readonly memory: Memory | null;
-  /** One line for the startup output. */
-  readonly summary: string;
+  /** One line for the startup output; null: `prepare` writes it. */
+  readonly summary: string | null;
   /** Location without secrets; null without a memory. */
   readonly folder: string | null;
   /** Why there is none although one was wanted; null: there is one, or none was wanted. */
   readonly whyNone: string | null;
-  /** Resolves when the embedders are loaded, so that errors appear at startup and no request waits for them. */
+  /** Resolves when the embedder that the user chose is loaded, so that its errors appear at startup. */
   readonly ready: Promise<void>;
+  /** Downloads and loads the default encoder, and says so. Call it when models are served; it does not reject. */
+  prepare(): Promise<void>;
+  /** What `prepare` has still to do, or could not do. */
+  preparing(): readonly Preparation[];
 }
 
 /** Removes credentials and parameters from a database URL. */
@@ -46,7 +53,7 @@ export async function openServedMemory(context: CommandContext, servedPath: stri
       if (context.values[name] !== undefined) throw conflictError(name, '--no-memory');
     }
     const summary = 'memory: none (--no-memory)';
-    return { memory: null, summary, folder: null, whyNone: null, ready: Promise.resolve() };
+    return without(summary, null);
   }
   const retention = retentionMs === undefined ? {} : { retention: { maxAgeMs: retentionMs, archiveMaxAgeMs: retentionMs } }; // prettier-ignore
   const audit = durability === undefined ? {} : { audit: { durability } };
@@ -55,39 +62,92 @@ export async function openServedMemory(context: CommandContext, servedPath: stri
     folder: (context.values['--backup-dir'] as string | undefined) ?? defaultBackupFolder(),
   };
   const place = configuredPlace ?? defaultMemoryFolder();
-  const { options: embedding, fallbackReason } = await findEmbedder(context, async () => servedPath);
   const report = (message: string): void => output.note(`memory: ${message}`);
-  // Fails here if the model has no usable token embeddings.
-  const open = (options: Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'reindex'>): Promise<Memory> =>
-    openNodeMemory({ place, report, whenUnreachable: 'serve', backups, ...retention, ...audit, ...options });
-  let memory: Memory;
-  let limitation = '';
+  const options = { place, report, whenUnreachable: 'serve', backups, ...retention, ...audit } as const;
+  const chosen = isExplicit ? await findEmbedder(context, async () => servedPath) : null;
+  let opened: WordMemory;
   try {
-    memory = await open(embedding).catch((error: unknown) => {
-      if (isExplicit || !isModelError(error)) throw error;
-      limitation = `; similarity search is unavailable: ${error.message}`;
-      return open({ modelPath: null });
-    });
+    // Fails here if the model that the user chose has no usable token embeddings.
+    opened = chosen === null ? await openWordMemory(options) : { memory: await openNodeMemory({ ...options, ...chosen.options }), useEmbedder: async () => {} }; // prettier-ignore
   } catch (error) {
     const isTaken = configuredPlace === undefined && error instanceof RuvLLMError && error.code === 'conflict';
     if (!isTaken && !isKeyFileError(error, context)) throw error;
     const summary = `memory: none (${error.message}); ${isTaken ? 'use another one with --memory FOLDER' : 'put the key back and restart'}`;
-    return { memory: null, summary, folder: null, whyNone: error.message, ready: Promise.resolve() };
+    return without(summary, error.message);
   }
+  const { memory } = opened;
+  const folder = withoutSecrets(place);
+  const here = { memory, folder, whyNone: null };
+  if (chosen === null) {
+    return {
+      ...here,
+      summary: null,
+      ready: Promise.resolve(),
+      ...followStart(context, opened, { folder, servedPath }),
+    };
+  }
+  if (chosen.fallbackReason !== null) report(describeFallback(chosen.fallbackReason));
+  const ready = loadEmbedders(memory);
+  ready.catch(() => {}); // awaited after the model, which loads at the same time
+  return { ...here, summary: await summarize(memory, folder), ready, ...NOTHING_FOLLOWS };
+}
+
+const NOTHING_FOLLOWS = { prepare: async () => {}, preparing: () => [] } as const;
+
+const without = (summary: string, whyNone: string | null): ServedMemory => ({
+  memory: null,
+  summary,
+  folder: null,
+  whyNone,
+  ready: Promise.resolve(),
+  ...NOTHING_FOLLOWS,
+});
+
+async function summarize(memory: Memory, folder: string): Promise<string> {
   const { degraded, embedder } = await memory.stats(null).catch((error: unknown) => {
     if (memory.degraded() === null) throw error;
     return { degraded: memory.degraded(), embedder: memory.spaces.texts };
   });
-  const state = degraded === null ? '' : ` (degraded: ${degraded})`;
-  const embeddings = embedder === null ? '' : `, embeddings by ${embedder}`;
-  if (fallbackReason !== null) output.note(`memory: ${describeFallback(fallbackReason)}`);
-  const folder = withoutSecrets(place);
-  const ready = loadEmbedders(embedder === null ? null : memory).catch((error: unknown) => {
-    if (isExplicit || !isModelError(error)) throw error;
-    output.note(`memory: similarity search is unavailable: ${error.message}`);
-  });
-  ready.catch(() => {}); // awaited after the model, which loads at the same time
-  return { memory, summary: `memory: ${folder}${embeddings}${state}${limitation}`, folder, whyNone: null, ready };
+  const embeddings = embedder === null || memory.spaces.texts === null ? '' : `, embeddings by ${embedder}`;
+  return `memory: ${folder}${embeddings}${degraded === null ? '' : ` (degraded: ${degraded})`}`;
+}
+
+/** The default encoder comes when models are served: 25 MB that no answer needs must not delay the first. */
+function followStart(
+  context: CommandContext,
+  { memory, useEmbedder }: WordMemory,
+  { folder, servedPath }: { readonly folder: string; readonly servedPath: string | null },
+): Pick<ServedMemory, 'prepare' | 'preparing'> {
+  const { output, io } = context;
+  let state: Preparation | null = { part: 'encoder', phase: 'waiting', doneBytes: 0, totalBytes: null, reason: null };
+  const update = (changes: Partial<Preparation>): void => void (state = { ...state!, ...changes });
+  let isTold = false;
+  const onProgress: OnProgress = ({ phase, doneBytes, totalBytes }) => {
+    update({ phase, doneBytes, totalBytes });
+    if (isTold || phase !== 'download') return;
+    isTold = true;
+    output.note(`memory: ${folder}; downloading the sentence encoder, until it is there searches find words only`);
+  };
+  return {
+    preparing: () => (state === null ? [] : [state]),
+    async prepare() {
+      let reason: string | null = null;
+      try {
+        const found = await findEmbedder(context, async () => servedPath, onProgress);
+        reason = found.fallbackReason;
+        if (reason !== null) output.note(`memory: ${describeFallback(reason)}`);
+        update({ phase: 'load', doneBytes: 0, totalBytes: null });
+        await useEmbedder(found.options);
+      } catch (error) {
+        if (io.signal.aborted) return;
+        reason = error instanceof Error ? error.message : String(error);
+        output.note(`memory: similarity search is unavailable: ${reason}`);
+      }
+      if (reason === null) state = null;
+      else update({ phase: 'unavailable', reason });
+      output.note(await summarize(memory, folder).catch(() => `memory: ${folder}`));
+    },
+  };
 }
 
 /** The user's key file is damaged, or another one than the memory was encrypted with: models are served all the same. */
@@ -96,13 +156,6 @@ function isKeyFileError(error: unknown, { io: { environment } }: CommandContext)
   return error.data['option'] === 'masterKey' || error.data['path'] === resolve(defaultMasterKeyPath());
 }
 
-async function loadEmbedders(memory: Memory | null): Promise<void> {
-  if (memory !== null) await Promise.all([memory.embed('ready'), memory.embedRequest('ready')]);
-}
-
-const MODEL_CODES: readonly string[] = ['invalid_model_file', 'unsupported', 'unknown_architecture'];
-
-/** The model has no usable token embeddings; the memory itself is intact. */
-function isModelError(error: unknown): error is RuvLLMError {
-  return error instanceof RuvLLMError && MODEL_CODES.includes(error.code);
+async function loadEmbedders(memory: Memory): Promise<void> {
+  await Promise.all([memory.embed('ready'), memory.embedRequest('ready')]);
 }

@@ -1,6 +1,6 @@
 import type { OpenMemoryOptions } from '../../node/memory/open-memory.ts';
 import type { CommandContext } from '../command.ts';
-import { fetchModel, withProgress } from '../load-model.ts';
+import { fetchModel, type OnProgress, withProgress } from '../load-model.ts';
 import { readEmbedderChoice, readProjectionPath } from './embedder-flag.ts';
 
 export interface FoundEmbedder {
@@ -14,6 +14,8 @@ export async function findEmbedder(
   context: Pick<CommandContext, 'io' | 'output' | 'values'>,
   /** Null: no chat model is there. */
   chatModelPath: () => Promise<string | null>,
+  /** Of the sentence encoder. Default: a progress bar. */
+  onProgress?: OnProgress,
 ): Promise<FoundEmbedder> {
   const { embedder, reference } = readEmbedderChoice(context);
   const path = readProjectionPath(context);
@@ -25,9 +27,13 @@ export async function findEmbedder(
   }
   const { findEncoder } = await import('../../node/memory/find-encoder.ts');
   try {
-    const modelPath = await withProgress(context, 'the sentence encoder of the memory', (onProgress) =>
-      findEncoder({ signal: context.io.signal, onProgress }),
-    );
+    const { signal } = context.io;
+    const modelPath =
+      onProgress === undefined
+        ? await withProgress(context, 'the sentence encoder of the memory', (show) =>
+            findEncoder({ signal, onProgress: show }),
+          )
+        : await findEncoder({ signal, onProgress });
     return { options: { modelPath, embedder: 'model', ...projection }, fallbackReason: null };
   } catch (error) {
     if (context.io.signal?.aborted === true) throw error;

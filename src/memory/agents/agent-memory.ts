@@ -44,6 +44,7 @@ export interface AgentMemory {
 export interface AgentMemoryContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
+  /** Read by each recall, because it may come late. */
   readonly embedder: Embedder | null;
   embed(text: string): Promise<EmbeddedText | null>;
   embedRequest(text: string): Promise<EmbeddedText | null>;
@@ -52,7 +53,7 @@ export interface AgentMemoryContext {
 }
 
 export function createAgentMemory(context: AgentMemoryContext): AgentMemory {
-  const { store, services, embedder, embed, embedRequest, meet } = context;
+  const { store, services, embed, embedRequest, meet } = context;
   const episodes = createEpisodes({ store, services, embed });
   const facts = createFacts({ store, services, embed });
   const working = createWorkingMemory({ store, services });
@@ -61,7 +62,7 @@ export function createAgentMemory(context: AgentMemoryContext): AgentMemory {
     store,
     services,
     working,
-    embedQuestion: (text, turns) => embedQuestion(embedder, text, turns),
+    embedQuestion: (text, turns) => embedQuestion(context.embedder, text, turns),
     embedRequest,
     patterns: () => patterns,
   });

@@ -123,8 +123,11 @@ describe('[DC2] adding again', () => {
       if (text.includes('***')) throw new RuvLLMError('invalid_text', 'no tokens');
       return wordEmbedder.embed(text);
     };
-    const open = (fingerprint: string) =>
-      openTestMemory({ store, embedder: { ...wordEmbedder, fingerprint, embed: silent } });
+    const open = (fingerprint: string | null) =>
+      openTestMemory({
+        store,
+        embedder: fingerprint === null ? null : { ...wordEmbedder, fingerprint, embed: silent },
+      });
     const text = '# One\n\nwords\n\n# Two\n\n***';
     const first = await open('words-a');
     expect(await add(text, first)).toMatchObject({ numChunks: 2, numAdded: 2 });
@@ -132,6 +135,11 @@ describe('[DC2] adding again', () => {
     const second = await open('words-b');
     expect(await add(text, second)).toMatchObject({ numAdded: 2 });
     expect(await add(text, second)).toMatchObject({ isUnchanged: true });
+    // [SE14] Without an embedder the vectors stay; what is new gets one with the embedder.
+    const none = await open(null);
+    expect(await add(text, none)).toMatchObject({ isUnchanged: true });
+    expect(await add(`${text}\n\n# Three\n\nmore`, none)).toMatchObject({ numAdded: 1, numKept: 2 });
+    expect(await add(`${text}\n\n# Three\n\nmore`, await open('words-b'))).toMatchObject({ numAdded: 2, numKept: 1 });
   });
 
   test('leaves no edge of the old order', async () => {

@@ -143,6 +143,8 @@ function infoOf(record: MemoryRecord): DocumentInfo | null {
 
 export function createDocuments({ store, services, divide, embed, space, meet }: DocumentsContext): Documents {
   const { sha256 } = services;
+  /** Without an embedder vectors stay as they are: it may come later. */
+  const isCurrent = (other: string | null): boolean => space() === null || other === space();
 
   const chunkRecords = async (tenant: string, id: string): Promise<MemoryRecord[]> => {
     const records: MemoryRecord[] = [];
@@ -170,7 +172,7 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
     const fresh: PutRecord[] = [];
     for (const chunk of chunks) {
       const before = present.get(chunk.id);
-      const isKept = before !== undefined && (before.space === space() || (isSameSpace && before.space === null));
+      const isKept = before !== undefined && (isCurrent(before.space) || (isSameSpace && before.space === null));
       if (isKept && isInPlace(before, chunk, attributes)) continue;
       const vector = isKept ? before : { vector: null, space: null };
       const record = chunkToRecord(chunk, { tenant, ...attributes }, vector);
@@ -231,11 +233,11 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       stored.isComplete &&
       stored.hash === hash &&
       stored.folder === folder &&
-      stored.space === space() &&
+      isCurrent(stored.space) &&
       current!.expiresMs === expiresMs &&
       (current!.fields['topic'] ?? null) === topic &&
       present.size === stored.numChunks &&
-      [...present.values()].every((chunk) => chunk.space === space() || chunk.space === null);
+      [...present.values()].every((chunk) => isCurrent(chunk.space) || chunk.space === null);
     if (isUnchanged) {
       return { id, name, numChunks: present.size, numAdded: 0, numKept: present.size, numRemoved: 0, isUnchanged };
     }

@@ -47,8 +47,8 @@ export interface RemoteFinder extends MemorySearch {
 }
 
 export interface RemoteEmbedder {
-  /** Null: no model. */
-  describe(): Promise<(Pick<Embedder, 'fingerprint' | 'dim'> & Pick<StaticEmbedder, 'common'>) | null>;
+  /** Embeds with the token rows of a model from now on. */
+  open(modelPath: string): Promise<Pick<Embedder, 'fingerprint' | 'dim'> & Pick<StaticEmbedder, 'common'>>;
   embed(text: string): Promise<Float32Array>;
 }
 
@@ -75,7 +75,7 @@ export const REMOTE_METHODS: Methods = {
     close: true,
   },
   archive: { write: true, read: true, delete: true, leftBehind: true, seal: true, unseal: true },
-  embedder: { describe: true, embed: true },
+  embedder: { open: true, embed: true },
   finder: { search: true, ask: true },
   keys: { rotate: true },
   backups: { write: true },

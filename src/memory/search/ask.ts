@@ -29,7 +29,7 @@ export interface MemoryReply {
 interface AskContext {
   readonly store: Pick<MemoryStore, 'nearest'>;
   readonly search: MemorySearch;
-  /** Null: searches by words only. */
+  /** Null: searches by words only. Read by each call. */
   readonly embedder: Pick<Embedder, 'embed' | 'fingerprint'> | null;
   /** A monotonic clock in milliseconds. */
   readonly now: () => number;
@@ -37,10 +37,11 @@ interface AskContext {
 
 export type AskMemory = (tenant: string, question: MemoryQuestion) => Promise<MemoryReply>;
 
-export function createAsk({ store, search, embedder, now }: AskContext): AskMemory {
+export function createAsk(context: AskContext): AskMemory {
+  const { store, search, now } = context;
   return async (tenant, question) => {
     const startMs = now();
-    const embedded = question.embedded ?? (await embedQuestion(embedder, question.text, question.search?.turns));
+    const embedded = question.embedded ?? (await embedQuestion(context.embedder, question.text, question.search?.turns));
     const embeddedMs = now();
     const embeddingMs = embeddedMs - startMs;
     const near =

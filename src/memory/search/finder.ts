@@ -19,7 +19,7 @@ export interface FinderContext {
   readonly countTokens?: (text: string) => number;
   /** Why the store is a substitute; null: it is not. Default: never. */
   readonly degraded?: () => string | null;
-  /** Null: searches by words only. */
+  /** Null: searches by words only. Read by each search, because it may come late. */
   readonly embedder: Embedder | null;
   /** Embeds requests that recall nothing. Default: `embedder`. */
   readonly requestEmbedder?: Embedder | null;
@@ -37,8 +37,6 @@ export function createFinder(context: FinderContext): RemoteFinder {
     store,
     services,
     graph,
-    embedder,
-    requestEmbedder = embedder,
     finder,
     countTokens,
     rerank,
@@ -49,11 +47,21 @@ export function createFinder(context: FinderContext): RemoteFinder {
     store,
     services,
     graph,
-    embedder,
+    get embedder() {
+      return context.embedder;
+    },
     ...(countTokens === undefined ? {} : { countTokens }),
     rerank,
   });
-  const here: RemoteFinder = { ...search, ask: createAsk({ store, search, embedder, now }) };
+  const ask = createAsk({
+    store,
+    search,
+    get embedder() {
+      return context.embedder;
+    },
+    now,
+  });
+  const here: RemoteFinder = { ...search, ask };
   if (finder === undefined || countTokens !== undefined) return here;
 
   /** Learned re-ranking runs in this thread, only for its tenant. */
@@ -73,6 +81,7 @@ export function createFinder(context: FinderContext): RemoteFinder {
   return {
     async search(tenant, query) {
       const { text, vector, space } = query;
+      const { embedder } = context;
       const isText = vector === undefined && typeof text === 'string' && space === undefined;
       // The search rejects a text for another space.
       if (vector === undefined && !isText) return here.search(tenant, query);
@@ -84,6 +93,7 @@ export function createFinder(context: FinderContext): RemoteFinder {
     },
     async ask(tenant, question) {
       const startMs = now();
+      const { embedder, requestEmbedder = embedder } = context;
       // Recall compares with stored texts; everything else of a request must not wait for an encoder.
       const asked = question.search === undefined ? requestEmbedder : embedder;
       const embedded = question.embedded ?? (await embedQuestion(asked, question.text, question.search?.turns));

@@ -111,7 +111,7 @@ interface MemorySearchContext {
   readonly store: MemoryStore;
   readonly services: Pick<MemoryServices, 'now'>;
   readonly graph: MemoryGraph;
-  /** Null: searches by words only, unless a vector is given. */
+  /** Null: searches by words only, unless a vector is given. Read by each search, because it may come late. */
   readonly embedder: Embedder | null;
   /** Default: one token per four characters. */
   readonly countTokens?: (text: string) => number;
@@ -153,11 +153,12 @@ function dropDuplicates(
 }
 
 export function createMemorySearch(context: MemorySearchContext): MemorySearch {
-  const { store, services, graph, embedder, fields = MEMORY_FIELDS, rerank } = context;
+  const { store, services, graph, fields = MEMORY_FIELDS, rerank } = context;
   const countTokens = context.countTokens ?? ((words: string) => Math.ceil(words.length / 4));
 
   /** Null: no embedder, or a text without tokens. */
   const toVector = async (query: ResolvedQuery): Promise<EmbeddedText | null> => {
+    const { embedder } = context;
     if (query.vector !== undefined) {
       return { vector: query.vector, space: query.space ?? embedder?.fingerprint ?? NO_SPACE };
     }

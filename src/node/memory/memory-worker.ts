@@ -4,6 +4,7 @@ import * as files from 'node:fs';
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert, RuvLLMError, serializeError } from '../../core/errors.ts';
+import type { StaticEmbedder } from '../../memory/embedder/static-embedder.ts';
 import { createObjectServer } from '../../memory/remote/remote-objects.ts';
 import type { RemoteCall } from '../../core/remote-calls.ts';
 import {
@@ -17,12 +18,14 @@ import type { PostgresMemory } from '../../platform/node/memory/postgres.ts';
 import { openArchiveFiles } from '../../platform/node/memory/archive-files.ts';
 import { openIndexFiles } from '../../platform/node/memory/index-files.ts';
 import type { MemoryFolder } from '../../platform/node/memory/memory-folder.ts';
+import { collectWhenIdle } from '../../platform/node/process/collect-when-idle.ts';
 import { openMemoryStore } from './open-memory-store.ts';
 import type { MemoryWorkerData, MemoryWorkerMessage } from './spawn-memory.ts';
 
 const sha256 = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest();
 const port = parentPort;
 assert(port !== null, 'memory-worker runs as a worker thread');
+collectWhenIdle();
 const post = (message: MemoryWorkerMessage): void => port.postMessage(message);
 const report = (message: string): void => post({ type: 'report', message });
 
@@ -52,22 +55,17 @@ function withBuilders(store: MemoryStore): MemoryStore {
   return { ...store, putBuilt: async (...args) => (await made()).putBuilt!(...args) };
 }
 
-/** Loads the model at the first text: most commands need none, and a vocabulary takes a second. */
-function createEmbedder(modelPath: string | null): RemoteEmbedder {
-  if (modelPath === null) {
-    return {
-      describe: () => Promise.resolve(null),
-      embed: () => Promise.reject(new RuvLLMError('unsupported', 'the memory has no model to embed with')),
-    };
-  }
-  const opened = lazily(async () => (await import('./table-embedder.ts')).openTableEmbedder(modelPath));
+function createEmbedder(): RemoteEmbedder {
+  let table: StaticEmbedder | null = null;
   return {
-    async describe() {
-      const { fingerprint, dim, common } = await opened();
+    async open(modelPath) {
+      table = (await import('./table-embedder.ts')).openTableEmbedder(modelPath);
+      const { fingerprint, dim, common } = table;
       return { fingerprint, dim, common };
     },
     async embed(text) {
-      return (await opened()).embed(text);
+      if (table === null) throw new RuvLLMError('unsupported', 'the memory has no model to embed with');
+      return table.embed(text);
     },
   };
 }
@@ -108,7 +106,7 @@ const isLost = (error: unknown): error is RuvLLMError =>
   error instanceof RuvLLMError && error.data['isConnectionLost'] === true;
 
 /** Opens it with the first call that finds the server, if it is away now. */
-async function openPostgres(place: string, { masterKey, modelPath }: MemoryWorkerData): Promise<Opened> {
+async function openPostgres(place: string, { masterKey }: MemoryWorkerData): Promise<Opened> {
   const opened = lazily(async () => {
     const { openPostgresMemory } = await import('../../platform/node/memory/postgres.ts');
     return openPostgresMemory({ connectionString: place, masterKey });
@@ -154,7 +152,7 @@ async function openPostgres(place: string, { masterKey, modelPath }: MemoryWorke
     objects: {
       store: withBuilders(store),
       archive: late(REMOTE_METHODS.archive, ({ archive }) => archive),
-      embedder: createEmbedder(modelPath),
+      embedder: createEmbedder(),
       finder: createFinder(store),
       keys: { rotate: async (to) => (await obtain()).rotateMasterKey(to) },
       backups: { write: refuseBackup },
@@ -187,11 +185,11 @@ async function open(data: MemoryWorkerData): Promise<Opened> {
     return { objects: openFolder(place.folder, data), unavailable: null };
   } catch (error) {
     if (!data.canReplace || !(error instanceof RuvLLMError) || !['io', 'disk_full'].includes(error.code)) throw error;
-    return { objects: createUnavailable(createEmbedder(data.modelPath), error), unavailable: error };
+    return { objects: createUnavailable(createEmbedder(), error), unavailable: error };
   }
 }
 
-function openFolder(path: string, { masterKey, modelPath, apiKeyFolder }: MemoryWorkerData): RemoteObjects {
+function openFolder(path: string, { masterKey, apiKeyFolder }: MemoryWorkerData): RemoteObjects {
   const indexes = lazily(async () =>
     (await import('../../platform/node/memory/vector-indexes.ts')).createVectorIndexes(report),
   );
@@ -210,7 +208,7 @@ function openFolder(path: string, { masterKey, modelPath, apiKeyFolder }: Memory
   setTimeout(() => void store.state.scrub().catch(() => {}), SCRUB_AFTER_MS).unref();
   assert(folder !== null, 'the store opens the folder');
   const { keys } = folder as MemoryFolder;
-  const embedder = createEmbedder(modelPath);
+  const embedder = createEmbedder();
   return {
     store: withBuilders(store),
     archive: openArchiveFiles(files, path, keys),

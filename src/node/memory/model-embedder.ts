@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
+import { createOnDemand } from '../../core/on-demand.ts';
+import { schedule } from '../../platform/node/process/schedule.ts';
 import { createLruMap } from '../../memory/common/lru-map.ts';
 import type { Embedder } from '../../memory/embedder-types.ts';
 import { checkProjection, type EmbeddingProjection } from '../../memory/embedder/projection.ts';
@@ -14,6 +16,9 @@ import { modelPartPaths, openModelFile } from '../../platform/node/files/open-mo
 
 /** The training length of sentence encoders; longer texts give worse vectors, and take a decoder seconds. */
 const MAX_TOKENS = 256;
+
+/** Its engine, 60 MB, is ended after this time without a text; loading it again takes the next text some 300 ms. */
+const IDLE_MS = 180_000;
 
 /** Vectors by text; 3 kB each. A question is often asked twice, and recalled and stored. */
 const CACHED_TEXTS = 2048;
@@ -32,39 +37,38 @@ export interface Pooler {
   close(): Promise<void>;
 }
 
-/** The model is loaded at the first text. */
-export function openPooler(path: string, config: ModelConfig = {}): Pooler {
+/** The model is loaded at the first text, and again after an idle time. */
+export function openPooler(path: string, config: ModelConfig = {}, idleMs = IDLE_MS): Pooler {
   const { width, pooling, maxTokens } = readFacts(path);
-  let loading: Promise<Model> | null = null;
   let isClosed = false;
-  const load = (): Promise<Model> => {
-    if (isClosed) return Promise.reject(new RuvLLMError('not_loaded', `the embedder of ${path} is closed`));
-    loading ??= loadModel(path, { ...config, maxContext: maxTokens }).catch((error: unknown) => {
-      loading = null; // the file may become readable
-      throw error;
-    });
-    return loading;
-  };
+  const engine = createOnDemand<Model>({
+    async open() {
+      if (isClosed) throw new RuvLLMError('not_loaded', `the embedder of ${path} is closed`);
+      return loadModel(path, { ...config, maxContext: maxTokens });
+    },
+    end: (model) => model.dispose(),
+    idleMs,
+    schedule,
+  });
   return {
     width,
     pooling,
     maxTokens,
     modelHash: rememberedContentHash(modelPartPaths(path)),
-    async pool(text) {
-      const model = await load();
-      const ids = await model.aside.encode(text, { addSpecial: true });
-      if (ids.length <= model.tokenizer.encode('', { addSpecial: true }).length) {
-        throw new RuvLLMError('invalid_text', `a text of ${text.length} characters has no token to embed`);
-      }
-      // Keeps the last token: encoders end every text with the same one.
-      const cut = ids.length <= maxTokens ? ids : [...ids.slice(0, maxTokens - 1), ids.at(-1)!];
-      const { embeddings } = await model.embed([cut], { pooling });
-      return embeddings[0]!;
-    },
+    pool: (text) =>
+      engine.use(async (model) => {
+        const ids = await model.aside.encode(text, { addSpecial: true });
+        if (ids.length <= model.tokenizer.encode('', { addSpecial: true }).length) {
+          throw new RuvLLMError('invalid_text', `a text of ${text.length} characters has no token to embed`);
+        }
+        // Keeps the last token: encoders end every text with the same one.
+        const cut = ids.length <= maxTokens ? ids : [...ids.slice(0, maxTokens - 1), ids.at(-1)!];
+        const { embeddings } = await model.embed([cut], { pooling });
+        return embeddings[0]!;
+      }),
     async close() {
       isClosed = true;
-      const model = await loading?.catch(() => null);
-      await model?.dispose();
+      await engine.end();
     },
   };
 }

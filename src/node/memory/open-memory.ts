@@ -14,11 +14,12 @@ import { createInMemoryStore } from '../../memory/store/in-memory/in-memory-stor
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import { defaultMasterKeyPath, openErasurePlace, openOldFeedback } from '../kept-state.ts';
 import { dataFolder, expandHome } from '../../platform/node/files/paths.ts';
+import { schedule } from '../../platform/node/process/schedule.ts';
 import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/master-source.ts';
 import { defaultKeyFolder } from '../server/key-folder.ts';
 import { openDocumentThread } from './document-thread.ts';
-import { createRequestEmbedder } from './request-embedder.ts';
+import { createRequestEmbedder, createThreadEmbedder } from './request-embedder.ts';
 import { spawnMemory } from './spawn-memory.ts';
 
 const compress = promisify(gzip);
@@ -90,22 +91,76 @@ const REQUIRES_ENGINE = 'option "projection" requires the embedder "encoder" or 
 
 const warn = (message: string): void => process.emitWarning(message, { code: 'RUVLLM_MEMORY' });
 
+export type EmbedderOptions = Pick<
+  OpenMemoryOptions,
+  'modelPath' | 'embedder' | 'embedderConfig' | 'projection' | 'reindex'
+>;
+
+/** A memory that searches by words until it is given an embedder. */
+export interface WordMemory {
+  readonly memory: Memory;
+  /** Loads what the embedder needs, then gives it to the memory: until then no call of the memory waits for it. */
+  useEmbedder(options: EmbedderOptions): Promise<void>;
+}
+
 /**
  * Opens the memory in a thread of its own. When its server cannot be reached, it continues in this process and reports it; when its
  * disk or server fails later, what fails is an error until it works again.
  */
 export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<Memory> {
   checkKeys(options, 'openMemory', KEYS);
-  const { modelPath, report = warn, masterKey, embedder, embedderConfig, projection, place: given, whenUnreachable, countTokens, backups = {}, ...rest } = options; // prettier-ignore
+  const { modelPath: _, embedder: __, embedderConfig: ___, projection: ____, ...rest } = options;
+  checkPlace(rest.place ?? defaultMemoryFolder());
+  // Before the folder is made: a wrong option leaves nothing behind.
+  const chosen = await chooseEmbedder(options, rest.report ?? warn);
+  const { memory, use } = await openStore(rest);
+  try {
+    await use(chosen, { reindex: rest.reindex, create: createRequestEmbedder });
+    return memory;
+  } catch (error) {
+    await memory.close(); // otherwise the folder stays locked
+    throw error;
+  }
+}
+
+/** Opens the memory without its embedder, which comes later. */
+export async function openWordMemory(options: Omit<OpenMemoryOptions, keyof EmbedderOptions>): Promise<WordMemory> {
+  const { memory, use } = await openStore(options);
+  return {
+    memory,
+    async useEmbedder({ reindex, ...choice }) {
+      const chosen = await chooseEmbedder(choice, options.report ?? warn);
+      try {
+        await chosen.own?.embed('ready');
+        await use(chosen, { reindex, create: createThreadEmbedder });
+      } catch (error) {
+        await chosen.own?.close?.();
+        throw error;
+      }
+    },
+  };
+}
+
+interface OpenedStore {
+  readonly memory: Memory;
+  use(
+    chosen: ChosenEmbedder,
+    options: { readonly reindex: boolean | undefined; readonly create: typeof createRequestEmbedder },
+  ): Promise<void>;
+}
+
+async function openStore(
+  options: Omit<OpenMemoryOptions, Exclude<keyof EmbedderOptions, 'reindex'>>,
+): Promise<OpenedStore> {
+  // prettier-ignore
+  const { report = warn, masterKey, place: given, whenUnreachable, countTokens, backups = {}, ...rest } = options;
   const place = checkPlace(given ?? defaultMemoryFolder());
   const reaction = choiceOption('degrade', ['degrade', 'fail', 'serve'])(whenUnreachable, 'whenUnreachable');
   const isPostgres = POSTGRES.test(place);
-  const { own, tablePath } = await chooseEmbedder(embedder, modelPath, { config: embedderConfig, projection }, report);
   const { transport, unavailable, problem } = await spawnMemory(
     {
       place: isPostgres ? { postgres: place } : { folder: expandHome(place) },
       masterKey: masterKey ?? masterSourceOf(process.env) ?? { key: readOrCreateMasterKey(defaultMasterKeyPath()) },
-      modelPath: tablePath,
       canReplace: reaction === 'serve',
       apiKeyFolder: defaultKeyFolder(),
     },
@@ -121,13 +176,6 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     await remote.store.close();
     throw unavailable;
   }
-  let described: Awaited<ReturnType<typeof remote.embedder.describe>>;
-  try {
-    described = await remote.embedder.describe();
-  } catch (error) {
-    await remote.store.close(); // otherwise the folder stays locked
-    throw error;
-  }
   const canBeAway = isPostgres && reaction === 'serve';
   const isReplaced = unavailable !== null && !canBeAway;
   const store = await createFallbackStore({
@@ -140,7 +188,6 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     report,
   });
   const documents = openDocumentThread();
-  const table = described && createRequestEmbedder({ ...described, embed: remote.embedder.embed }, tablePath!);
   const memory = await openMemory({
     divide: documents.divide,
     store: {
@@ -157,8 +204,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     canBeAway,
     services,
     schedule,
-    embedder: own ?? table,
-    requestEmbedder: table ?? own,
+    embedder: null,
     monotonic: () => performance.now(),
     ...(!isReplaced ? { finder: remote.finder, archive: { ...remote.archive, ...COMPRESSION } } : {}),
     rotateKey: (to) => remote.keys.rotate(to),
@@ -168,17 +214,19 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     options: rest,
   });
   await registerNodeParts(memory);
-  return memory;
-}
-
-/** Without holding the process. */
-function schedule(task: () => void, delayMs: number): () => void {
-  if (delayMs === 0) {
-    const turn = setImmediate(task).unref(); // a timer would wait for 1 ms
-    return () => clearImmediate(turn);
-  }
-  const timer = setTimeout(task, delayMs).unref();
-  return () => clearTimeout(timer);
+  return {
+    memory,
+    async use({ own, tablePath }, { reindex, create }) {
+      let table: Embedder | null = null;
+      if (tablePath !== null) {
+        const { embed, open } = remote.embedder;
+        table = create({ ...(await open(tablePath)), embed }, tablePath);
+      }
+      const embedder = own ?? table;
+      if (embedder === null) return;
+      await memory.useEmbedder({ embedder, requestEmbedder: table, ...(reindex === undefined ? {} : { reindex }) });
+    },
+  };
 }
 
 /** What earlier processes left outside the memory: folders of models, old feedback, and learned state while learning is off. */
@@ -211,18 +259,11 @@ interface ChosenEmbedder {
   readonly tablePath: string | null;
 }
 
-interface EngineOptions {
-  readonly config: OpenMemoryOptions['embedderConfig'];
-  readonly projection: string | undefined;
-}
-
 async function chooseEmbedder(
-  wanted: OpenMemoryOptions['embedder'],
-  modelPath: OpenMemoryOptions['modelPath'],
-  engine: EngineOptions,
+  options: Omit<EmbedderOptions, 'reindex'>,
   report: (message: string) => void,
 ): Promise<ChosenEmbedder> {
-  const { config, projection } = engine;
+  const { embedder: wanted, modelPath, embedderConfig: config, projection } = options;
   if (typeof wanted === 'object' && wanted !== null && typeof wanted.embed === 'function') {
     if (projection !== undefined) refuse(REQUIRES_ENGINE, 'projection');
     return { own: wanted, tablePath: null };
@@ -236,16 +277,16 @@ async function chooseEmbedder(
   if (name === 'static') return { own: null, tablePath: modelPath ?? null };
   if (name === 'encoder') {
     const path = await findEncoderOr(isDefault, report);
-    return path === null ? { own: null, tablePath: null } : openBoth(path, engine);
+    return path === null ? { own: null, tablePath: null } : openBoth(path, options);
   }
   if (modelPath == null) refuse('the embedder "model" requires "modelPath"', 'embedder');
-  return openBoth(modelPath, engine);
+  return openBoth(modelPath, options);
 }
 
-async function openBoth(path: string, { config, projection }: EngineOptions): Promise<ChosenEmbedder> {
+async function openBoth(path: string, { embedderConfig, projection }: EmbedderOptions): Promise<ChosenEmbedder> {
   const { openModelEmbedder } = await import('./model-embedder.ts');
   const read = projection === undefined ? null : (await import('../projection-file.ts')).readProjectionFile(projection);
-  return { own: openModelEmbedder(path, config, read), tablePath: path };
+  return { own: openModelEmbedder(path, embedderConfig, read), tablePath: path };
 }
 
 /** Null: it is only the default, and the memory works without. */

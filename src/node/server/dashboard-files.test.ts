@@ -46,6 +46,9 @@ test('[D1] a build is served whole: each file with its kind, its tag and what it
   ]);
   expect(etag).toMatch(/^"[\w-]{22}"$/);
   expect(files.get('/')!.etag).not.toBe(etag);
+  // Each file is read at its first request.
+  writeFileSync(join(docs, 'api/index.html'), '<p>new');
+  expect(new TextDecoder().decode(files.get('/docs/api/')!.bodies.identity)).toBe('<p>new');
 });
 
 test('[D1] what was not built is not there', () => {

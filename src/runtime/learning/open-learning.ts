@@ -1,3 +1,4 @@
+import { createOnDemand } from '../../core/on-demand.ts';
 import { type CallTransport, createRemote } from '../../core/remote-calls.ts';
 import type { SonaOptions } from '../../learning/sona/options.ts';
 import type { LearningWork } from '../../learning/sona/types.ts';
@@ -27,31 +28,37 @@ export interface OpenedWork {
 /** Calls that only end or forget something start no thread. */
 const IDLE_METHODS: readonly (keyof LearningWork)[] = ['cancel', 'release', 'forgetInstant'];
 
-export function openLearningWork(spawn: () => CallTransport): OpenedWork {
-  let remote: ReturnType<typeof createRemote<LearningWork>> | null = null;
+/** A thread that learned nothing for this long is ended; its state is with the caller. */
+const IDLE_MS = 60_000;
+
+export function openLearningWork(spawn: () => CallTransport, schedule: Schedule): OpenedWork {
+  const thread = createOnDemand({
+    open: async () => createRemote<LearningWork>(spawn(), WORK_METHODS, { name: 'learning' }),
+    end: (remote) => remote.end(),
+    idleMs: IDLE_MS,
+    schedule,
+  });
   const methods = Object.keys(WORK_METHODS) as (keyof LearningWork)[];
-  /** Restarts a crashed thread: its state is with the caller. */
-  const call = async (method: keyof LearningWork, args: readonly unknown[]): Promise<unknown> => {
-    remote ??= createRemote<LearningWork>(spawn(), WORK_METHODS, { name: 'learning' });
-    const used = remote;
-    try {
-      return await (used.object[method] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
-    } catch (error) {
-      if (used.hasEnded && remote === used) remote = null;
-      throw error;
-    }
-  };
+  const call = (method: keyof LearningWork, args: readonly unknown[]): Promise<unknown> =>
+    thread.use(async (remote) => {
+      try {
+        return await (remote.object[method] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
+      } catch (error) {
+        if (remote.hasEnded) void thread.end(); // crashed: the next call starts another one
+        throw error;
+      }
+    });
   const work = Object.fromEntries(
     methods.map((method) => [
       method,
       (...args: readonly unknown[]) =>
-        remote === null && IDLE_METHODS.includes(method) ? Promise.resolve() : call(method, args),
+        !thread.isOpen() && IDLE_METHODS.includes(method) ? Promise.resolve() : call(method, args),
     ]),
   ) as unknown as LearningWork;
   return {
     work,
     async end() {
-      await remote?.end();
+      await thread.end();
     },
   };
 }

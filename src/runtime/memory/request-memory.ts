@@ -98,7 +98,7 @@ export function createRequestMemory(
   const unregisterTools = memory.erasure.register(toolRecorders.erasure);
 
   const embed = (text: string): Promise<EmbeddedText | null> =>
-    text === '' ? Promise.resolve(null) : memory.embedRequest(clipText(text, MAX_EMBEDDED_CHARS).text);
+    text === '' ? Promise.resolve(null) : memory.embedLater(clipText(text, MAX_EMBEDDED_CHARS).text);
 
   /** Reports an error instead of failing the request. */
   const quietly = async <T>(doing: string, work: Promise<T>): Promise<T | null> => {
@@ -260,7 +260,9 @@ export function createRequestMemory(
 
   /** Turns are recalled like texts, so they are in the space of texts. */
   async function embedTurn(query: string, embedded: EmbeddedText | null, isCrowded: boolean) {
-    const isInSpace = isCrowded || embedded === null || embedded.space === memory.spaces.texts;
+    // Null before the embedder is there: the memory notes that texts were stored without.
+    const isEmpty = embedded === null && memory.spaces.texts !== null;
+    const isInSpace = isCrowded || isEmpty || embedded?.space === memory.spaces.texts;
     const made = isInSpace ? embedded : await quietly('embedding', memory.embed(clipText(query, MAX_TURN_TEXT).text));
     return { embedding: made?.vector ?? null, space: made?.space ?? null };
   }

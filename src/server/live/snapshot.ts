@@ -15,7 +15,7 @@ const MAX_REQUESTS = 512;
 
 type SnapshotServices = Pick<
   Services,
-  'nodeName' | 'models' | 'library' | 'admission' | 'metrics' | 'live' | 'history' | 'problems' | 'clock'
+  'nodeName' | 'models' | 'library' | 'admission' | 'metrics' | 'live' | 'history' | 'problems' | 'preparing' | 'clock'
 >;
 
 /** The current state for a caller. Requests of other tenants are only counted, except for administrators. */
@@ -46,6 +46,13 @@ export async function takeSnapshot(services: SnapshotServices, caller: Caller): 
       problems: services.problems(),
       nowMs: clock.wallClock(),
     }),
+    preparing: services.preparing().map(({ part, phase, doneBytes, totalBytes, reason }) => ({
+      part,
+      phase,
+      done_bytes: doneBytes,
+      total_bytes: totalBytes,
+      reason: isAdmin ? reason : null,
+    })),
     num_hidden: all.length - visible.length,
     requests: visible.map((request) => ({
       ...writeRequest(request),

@@ -28,7 +28,7 @@ export const systemRoutes: readonly Route[] = [
     path: '/health',
     scope: 'public',
     summary:
-      'Whether the server can answer: 503 while the first model or adapters of the fleet are loading, a stalled or crashed engine is replaced or the server shuts down; `degraded` lists degraded parts.',
+      'Whether the server can answer: 503 while the first model or adapters of the fleet are loading, a stalled or crashed engine is replaced or the server shuts down; `degraded` lists degraded parts, `preparing` parts that follow.',
     body: null,
     errors: openaiErrors,
     handle({ services }) {
@@ -42,7 +42,17 @@ export const systemRoutes: readonly Route[] = [
       if (services.fleet?.releases?.isStarting === true) return json({ status: 'loading adapters of the fleet' }, 503);
       // Still 200, because the server works. The reasons contain paths and addresses: they are in the log.
       const parts = [...new Set(services.problems().map(({ part }) => part))];
-      return json({ status: 'ok', ...(parts.length > 0 ? { degraded: parts } : {}) });
+      const preparing = services.preparing().map(({ part, phase, doneBytes, totalBytes }) => ({
+        part,
+        phase,
+        done_bytes: doneBytes,
+        total_bytes: totalBytes,
+      }));
+      return json({
+        status: 'ok',
+        ...(parts.length > 0 ? { degraded: parts } : {}),
+        ...(preparing.length > 0 ? { preparing } : {}),
+      });
     },
   },
   {

@@ -55,6 +55,10 @@ export const live: Messages['live'] = {
   answersChart: 'Beantwortete und fehlgeschlagene Anfragen der letzten Minute, alle Modelle',
   answered: 'beantwortet',
   failed: 'fehlgeschlagen',
+  encoderFollows: (size) =>
+    `Der Satzkodierer des Speichers wird ${size === '' ? 'geladen' : `heruntergeladen (${size})`}. Bis dahin wird nur nach Wörtern gesucht.`,
+  encoderUnavailable: (reason) =>
+    `Der Satzkodierer des Speichers ist nicht verfügbar${reason === '' ? '' : `: ${reason}`}. Der nächste Start versucht es wieder.`,
   alerts: {
     queueLength: {
       title: 'Lange Warteschlange',

@@ -55,6 +55,10 @@ export const live = {
   answered: 'answered',
   failed: 'failed',
   /** Conditions that an operator should know of, with the limit from which on they are reported. */
+  encoderFollows: (size: string) =>
+    `The sentence encoder of the memory is being ${size === '' ? 'loaded' : `downloaded (${size})`}. Until it is there, searches find words only.`,
+  encoderUnavailable: (reason: string) =>
+    `The sentence encoder of the memory is unavailable${reason === '' ? '' : `: ${reason}`}. The next start tries again.`,
   alerts: {
     queueLength: {
       title: 'Long queue',

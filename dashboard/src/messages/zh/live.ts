@@ -55,6 +55,8 @@ export const live: Messages['live'] = {
   answersChart: '所有模型最近一分钟完成和失败的请求数',
   answered: '已完成',
   failed: '失败',
+  encoderFollows: (size) => `记忆的句子编码器正在${size === '' ? '加载' : `下载（${size}）`}。在此之前只能按词语搜索。`,
+  encoderUnavailable: (reason) => `记忆的句子编码器不可用${reason === '' ? '' : `：${reason}`}。下次启动时会重试。`,
   alerts: {
     queueLength: {
       title: '队列过长',

@@ -2,10 +2,11 @@ import { useSignal } from '@preact/signals';
 import type { LiveModel, LiveSnapshot, Percentiles } from '../../api/live.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { Loading } from '../../components/loading.tsx';
+import { Icon } from '../../components/icon.tsx';
 import { ErrorNotice, Notice } from '../../components/notice.tsx';
 import { StatTile } from '../../components/stat-tile.tsx';
 import { Tabs } from '../../components/tabs.tsx';
-import { formatCount, formatNumber, formatShare } from '../../format/numbers.ts';
+import { formatBytes, formatCount, formatNumber, formatShare } from '../../format/numbers.ts';
 import { formatDuration } from '../../format/time.ts';
 import { modelLabel } from '../../format/model-label.ts';
 import { visibleText } from '../../format/visible-text.ts';
@@ -60,6 +61,13 @@ function Snapshot({ now, history }: { now: LiveSnapshot; history: History }) {
   return (
     <>
       {now.is_closing && <Notice tone="warn">{text.closing}</Notice>}
+      {(now.preparing ?? []).map((one) => (
+        // Not announced: its value changes every second.
+        <div key={one.part} class="notice" data-tone="info" data-preparing={one.part}>
+          <Icon name="info" />
+          <div>{preparingNote(one)}</div>
+        </div>
+      ))}
       <Alerts alerts={now.alerts} />
       <Filters models={now.models} requests={now.requests} />
       <dl class="tiles">
@@ -175,6 +183,16 @@ function LatencyRow({ name, percentiles }: { name: string; percentiles: Percenti
 }
 
 const shareOf = (part: number, whole: number): number => (whole > 0 ? part / whole : NaN);
+
+/** What the memory does without until its sentence encoder is there. */
+function preparingNote({
+  phase,
+  done_bytes: doneBytes,
+  reason,
+}: NonNullable<LiveSnapshot['preparing']>[number]): string {
+  if (phase === 'unavailable') return text.encoderUnavailable(reason === null ? '' : visibleText(reason));
+  return text.encoderFollows(phase === 'download' ? formatBytes(doneBytes) : '');
+}
 
 function queueNote({ models, num_hidden: numHidden }: LiveSnapshot): string {
   const numQueued = models.reduce((sum, { engine }) => sum + (engine?.waiting ?? 0), 0);
