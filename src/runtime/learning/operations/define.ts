@@ -3,11 +3,12 @@ import { type Operation, operationsOn } from '../../../memory/operations/index.t
 import { name } from '../../../memory/schemas/primitives.ts';
 import type { LearnedVersion } from '../../../learning/versions/version-log.ts';
 import type { LearningControl } from './control.ts';
+import { LEARNING_SCOPES } from './operation-names.ts';
 
 /** An operation on learning. */
 export type LearningOperation = Operation<LearningControl>;
 
-export const defineLearning = operationsOn<LearningControl>();
+export const defineLearning = operationsOn<LearningControl>()(LEARNING_SCOPES);
 
 /** May be omitted if there is only one model. */
 export const model = name.optional();
