@@ -31,7 +31,7 @@ import { createChatStore } from './chats/chat-store.ts';
 import { createObjectStore } from './stored/object-store.ts';
 import { createProcessRecords } from './stored/process-records.ts';
 import type { Route } from './route.ts';
-import { createLearningControl } from '../runtime/learning/operations/index.ts';
+import { createLearningControl } from '../runtime/learning/operations/control.ts';
 import { createFeedbackLog } from '../runtime/learning/feedback-log.ts';
 import type { Learning } from '../runtime/learning/learning.ts';
 import type { Routing } from '../runtime/routing/types.ts';

@@ -4,7 +4,6 @@ import type { Services } from './services.ts';
 import { textResponse } from './text-response.ts';
 import type { JsonSchema } from './wire/fields.ts';
 import type { RouteScope } from './guard.ts';
-import { openaiErrors } from './wire/openai/error-body.ts';
 
 /** A request and everything its handler needs. */
 export interface Exchange {
@@ -44,7 +43,7 @@ export interface RouteCode {
   handle(exchange: Exchange): Promise<Response> | Response;
 }
 
-type Method = 'GET' | 'POST' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'DELETE';
 export type RouteName = `${Method} /${string}`;
 
 /** The code of the routes of one module, by method and path in Hono's notation: `GET /v1/models/:id{.+}`. */
@@ -63,29 +62,6 @@ export interface Route {
   readonly isAnswer?: boolean;
   readonly errors: ErrorFormat;
   load(): Promise<RouteCode>;
-}
-
-interface RouteHead {
-  readonly scope: RouteScope;
-  readonly isAnswer?: boolean;
-}
-
-/** The routes of one module, each with the scope that it requires. */
-export function routesOf<Codes extends RouteCodes>(
-  load: () => Promise<{ readonly routes: Codes }>,
-  heads: { readonly [Name in keyof Codes]: RouteScope | RouteHead },
-  errors: ErrorFormat = openaiErrors,
-): readonly Route[] {
-  return Object.entries<RouteScope | RouteHead>(heads).map(([name, head]) => {
-    const [method, path] = name.split(' ') as [Method, string];
-    return {
-      method,
-      path,
-      ...(typeof head === 'string' ? { scope: head } : head),
-      errors,
-      load: async () => (await load()).routes[name as RouteName]!,
-    };
-  });
 }
 
 export function json(value: unknown, status = 200): Response {

@@ -2,12 +2,8 @@ import { resolve } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { SERVE_DEFAULTS } from './serve-flags.ts';
-import {
-  defaultBackupFolder,
-  defaultMemoryFolder,
-  openNodeMemory,
-  type OpenMemoryOptions,
-} from '../../node/memory/open-memory.ts';
+import { defaultBackupFolder, defaultMemoryFolder } from '../../node/memory/default-folders.ts';
+import type { OpenMemoryOptions } from '../../node/memory/open-memory.ts';
 import { defaultMasterKeyPath } from '../../node/kept-state.ts';
 import { masterSourceOf } from '../../platform/node/sealing/master-source.ts';
 import type { CommandContext } from '../command.ts';
@@ -57,6 +53,7 @@ export async function openServedMemory(context: CommandContext, servedPath: stri
   const place = configuredPlace ?? defaultMemoryFolder();
   const { options: embedding, fallbackReason } = await findEmbedder(context, async () => servedPath);
   const report = (message: string): void => output.note(`memory: ${message}`);
+  const { openNodeMemory } = await import('../../node/memory/open-memory.ts');
   // Fails here if the model has no usable token embeddings.
   const open = (options: Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'reindex'>): Promise<Memory> =>
     openNodeMemory({ place, report, whenUnreachable: 'serve', backups, ...retention, ...audit, ...options });

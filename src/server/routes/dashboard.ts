@@ -1,7 +1,8 @@
 import { type DashboardFiles, serveDashboardFile } from '../dashboard-files.ts';
 import { refusal } from '../errors.ts';
-import { json, type Route, type RouteCode, type RouteCodes, routesOf } from '../route.ts';
+import { json, type Route, type RouteCode, type RouteCodes } from '../route.ts';
 import { textResponse } from '../text-response.ts';
+import { routesOf } from './routes-of.ts';
 
 /** Routes of the dashboard. They are public, because all data requires a key. */
 export function dashboardRoutes(files: DashboardFiles): readonly Route[] {

@@ -6,10 +6,11 @@ import {
   type OperationScope,
 } from '../../runtime/operation-names.ts';
 import type { RouteScope } from '../guard.ts';
-import { type Route, type RouteName, routesOf } from '../route.ts';
+import type { Route, RouteName } from '../route.ts';
 import { anthropicErrors } from '../wire/anthropic/error-body.ts';
 import { mcpErrors } from '../wire/mcp-errors.ts';
 import { ollamaErrors } from '../wire/ollama/error-body.ts';
+import { routesOf } from './routes-of.ts';
 
 /** Routes that llama-server also has without `/v1`. */
 const BARE_PATHS: ReadonlySet<string> = new Set([
@@ -233,3 +234,8 @@ export const ROUTES: readonly Route[] = withBarePaths([
     'GET /openapi.json': 'read',
   }),
 ]);
+
+/** Loads the code that answers a chat, which the first request would wait for. */
+export async function loadChatRoute(): Promise<void> {
+  await ROUTES.find(({ path }) => path === '/v1/chat/completions')?.load();
+}

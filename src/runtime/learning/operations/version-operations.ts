@@ -9,9 +9,9 @@ import { toBase64 } from '../../../memory/common/float-packing.ts';
 import { notFound, refuseInput } from '../../../memory/operations/operation.ts';
 import { name } from '../../../memory/schemas/primitives.ts';
 import type { LearningControl } from './control.ts';
-import { defineLearning, type LearningOperation, model, plainVersion, versionNumber } from './define.ts';
+import { defineLearning, learned, type LearningOperation, model, plainVersion, versionNumber } from './define.ts';
 import { kindOf, lineOf } from './learned-lines.ts';
-import { type Learned, learned } from './run-parts.ts';
+import type { Learned } from './run-parts.ts';
 
 /** Listed requests of a difference; the rest is only counted. */
 const MAX_NAMED = 100;

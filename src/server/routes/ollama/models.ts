@@ -87,7 +87,7 @@ function factsOf({ id, model }: ModelStatus): ModelFileFacts | null {
     architecture,
     numParameters,
     quantization,
-    canGenerate,
+    canGenerate: async () => canGenerate,
     contextLength,
     template: null,
     license: null,
@@ -203,7 +203,7 @@ async function show(exchange: Exchange): Promise<Response> {
     ...(saved === null || saved.messages.length === 0 ? {} : { messages: saved.messages }),
     details: writeDetails(facts, saved?.from ?? ''),
     model_info: { ...facts?.metadata, ...(facts === null ? {} : { 'general.parameter_count': facts.numParameters }) },
-    capabilities: facts === null ? ['completion'] : capabilitiesOf(facts),
+    capabilities: facts === null ? ['completion'] : await capabilitiesOf(facts),
     modified_at: new Date(model.modifiedMs).toISOString(),
   };
   return json(shown);
