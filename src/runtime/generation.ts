@@ -6,7 +6,7 @@ import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { planAnswer } from './answers/answer-plan.ts';
 import type { AdapterNames } from './adapters.ts';
 import { createChunkQueue } from './chunk-queue.ts';
-import { type EngineClient } from './engine-client.ts';
+import type { EngineClient } from './engine-client.ts';
 import { abortError, onAbort, raceAbort } from '../core/abort.ts';
 import { checkTokenIds, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
 import type { GenerateChunk } from './generation-types.ts';

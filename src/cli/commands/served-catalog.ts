@@ -19,7 +19,7 @@ async function estimateReadSpeed({
   kernels = 'auto',
   numThreads = readSystemInfo().numCpus,
 }: ModelConfig): Promise<number> {
-  const { createSizingFactory } = await import('../../platform/node/kernels/kernel-factory.ts');
+  const { createSizingFactory } = await import('../../platform/node/kernels/sizing-factory.ts');
   const share = createSizingFactory(kernels).name.startsWith('native') ? BANDWIDTH_SHARE.native : BANDWIDTH_SHARE.wasm;
   return measureReadSpeed() * Math.sqrt(Math.min(numThreads, MAX_MEMORY_THREADS)) * share;
 }
