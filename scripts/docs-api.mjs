@@ -20,10 +20,11 @@ export async function buildApiDocs() {
     load('hub/suggested-models.js'),
   ]);
   const { pages, missing, entries } = buildApiPages(root);
-  const undescribed = ROUTES.filter(({ summary }) => summary.trim() === '').map(
-    ({ method, path }) => `${method} ${path}`,
+  const routes = await describeRoutes(ROUTES, '');
+  const undescribed = Object.entries(routes.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { summary }]) => (summary.trim() === '' ? [`${method} ${path}`] : [])),
   );
-  pages.set('http.md', buildHttpPage(describeRoutes(ROUTES, '')));
+  pages.set('http.md', buildHttpPage(routes));
   const schema = JSON.parse(readFileSync(join(root, 'schemas/ruvllm.config.schema.json'), 'utf8'));
   pages.set('configuration.md', buildConfigurationPage(schema));
   pages.set('model-sizes.md', buildModelSizesPage(suggestModels(true), WORKING_BYTES));

@@ -227,7 +227,7 @@ const sources = once(() =>
 );
 const slashCommands = once(() => read('src/cli/chat/slash-commands.ts'));
 
-const { paths } = describeRoutes([...ROUTES, ...dashboardRoutes(MISSING_DASHBOARD)], '0') as {
+const { paths } = (await describeRoutes([...ROUTES, ...dashboardRoutes(MISSING_DASHBOARD)], '0')) as {
   paths: Record<string, Record<string, object>>;
 };
 

@@ -1,6 +1,5 @@
 import type { DefaultChoice } from '../hub/default-choice.ts';
 import { shortNameOf } from '../hub/model-names.ts';
-import { isDecoder } from '../models/registry.ts';
 import type { CommandContext } from './command.ts';
 import { withProgress } from './load-model.ts';
 import { openHub } from './open-hub.ts';
@@ -32,6 +31,7 @@ export async function chooseModel(
 ): Promise<ChosenModel> {
   const origin = io.originOf?.('RUVLLM_MODEL') ?? 'RUVLLM_MODEL';
   if (reference !== undefined) return { reference, source: reference, choice: 'argument', tried: [], origin };
+  const { isDecoder } = await import('../models/registry.ts');
   const chosen = await withProgress({ output }, null, (onProgress) =>
     openHub().resolveDefaultModel({
       configured: io.environment['RUVLLM_MODEL'] || null,

@@ -1,4 +1,4 @@
-import { collectChunks } from '../runtime/generation.ts';
+import { collectChunks } from '../runtime/collect-chunks.ts';
 import type { GenerateChunk, GenerateResult } from '../runtime/generation-types.ts';
 
 /** Collects an answer, passing each piece of text to `onText`; a blank line separates reasoning from the answer. */

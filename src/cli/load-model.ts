@@ -1,4 +1,3 @@
-import { loadModel } from '../node/load-model.ts';
 import type { Model } from '../runtime/model.ts';
 import type { ModelConfig, ModelProgress } from '../runtime/model-config.ts';
 import type { CommandContext } from './command.ts';
@@ -41,14 +40,15 @@ export function fetchModel(context: Pick<CommandContext, 'io' | 'output'>, refer
   );
 }
 
-export function loadWithProgress(
+export async function loadWithProgress(
   context: Pick<CommandContext, 'io' | 'output'>,
   reference: string,
   config: ModelConfig,
   values: FlagValues,
 ): Promise<Model> {
   const { signal } = context.io;
-  return withProgress(context, reference.split(/[\\/]/).at(-1)!, (onProgress) =>
+  const { loadModel } = await import('../node/load-model.ts');
+  return await withProgress(context, reference.split(/[\\/]/).at(-1)!, (onProgress) =>
     withFlagNamesAsync(LOAD_FLAGS, values, () => loadModel(reference, { ...config, signal, onProgress })),
   );
 }

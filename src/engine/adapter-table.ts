@@ -1,4 +1,7 @@
-import { type Adapter, affectsKv, checkAdapter, planPlacement, writePlacement } from '../adapters/index.ts';
+import { affectsKv } from '../adapters/affects-kv.ts';
+import { planPlacement, writePlacement } from '../adapters/place-adapter.ts';
+import { checkAdapter } from '../adapters/target-shapes.ts';
+import type { Adapter } from '../adapters/types.ts';
 import { assert, RuvLLMError } from '../core/errors.ts';
 import type { KvCache } from '../kv-cache/kv-cache.ts';
 import type { Reservation } from '../kv-cache/types.ts';

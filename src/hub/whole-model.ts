@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
-import { openGguf } from '../gguf/index.ts';
+import { openGguf } from '../gguf/reader.ts';
 import type { HubPlatform } from './platform.ts';
 
 /** Throws if the file ends before its own header says so: one part of several must not look like a model. */

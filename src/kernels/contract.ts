@@ -433,4 +433,4 @@ export interface KernelPackFactory {
   create(options: KernelPackOptions): Promise<KernelPack>;
 }
 
-export { type KernelChoice } from './kernel-choice.ts';
+export type { KernelChoice } from './kernel-choice.ts';

@@ -12,7 +12,7 @@ import type { Embedder } from './embedder-types.ts';
 import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
 import { createPolicyMemory, type PolicyMemory, type PolicyOptions } from './policies/policies.ts';
 import { nodeFromRecord, nodeToRecord, type MemoryNode, NODE_KINDS } from './schemas/node.ts';
-import { type AskMemory } from './search/ask.ts';
+import type { AskMemory } from './search/ask.ts';
 import { type EmbeddedText, embedText } from './search/embed-text.ts';
 import type { Rerank } from './search/rerank.ts';
 import type { MemoryQuery, MemorySearchResult } from './search/search.ts';

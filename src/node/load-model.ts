@@ -9,12 +9,10 @@ import { findDraftModel } from './find-draft-model.ts';
 import { openKeptState } from './kept-state.ts';
 import { openSharedTier } from './shared-tier.ts';
 import { openModelFile } from '../platform/node/files/open-model-file.ts';
-import { readAdapter } from './read-adapter.ts';
 import { spawnEngine } from './engine/spawn-engine.ts';
 import { spawnEngineProcess } from './engine/spawn-engine-process.ts';
 import { readSystemInfo } from '../platform/node/process/system-info.ts';
 import { openTableThread } from './text/table-thread.ts';
-import { openVisionThread } from './vision/vision-thread.ts';
 import { openTextThread } from './text/text-thread.ts';
 
 /** The limit of `randomInt`. */
@@ -23,7 +21,7 @@ const SEED_LIMIT = 2 ** 48 - 1;
 const platform: RuntimePlatform = {
   openModelFile,
   startEngine: ({ isProcess }) => (isProcess ? spawnEngineProcess() : spawnEngine()),
-  readAdapter,
+  readAdapter: async (path, base) => (await import('./read-adapter.ts')).readAdapter(path, base),
   now: () => performance.now(),
   createSeed: () => randomInt(SEED_LIMIT),
   wallClock: () => Date.now(),
@@ -33,7 +31,7 @@ const platform: RuntimePlatform = {
   prepareGrammar: createGrammarPreparer(),
   openTextThread,
   openTableThread,
-  openVision: openVisionThread,
+  openVision: async (path, options) => (await import('./vision/vision-thread.ts')).openVisionThread(path, options),
 };
 
 /**

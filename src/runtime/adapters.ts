@@ -1,4 +1,6 @@
-import { type Adapter, adapterBytes, type AdapterBase, affectsKv } from '../adapters/index.ts';
+import { affectsKv } from '../adapters/affects-kv.ts';
+import { adapterBytes } from '../adapters/create-adapter.ts';
+import type { Adapter, AdapterBase } from '../adapters/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { instanceOption, optional, type OptionReader, resolveOptions } from '../core/options.ts';
 import { createSerialQueue } from '../core/serial-queues.ts';

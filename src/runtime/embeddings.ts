@@ -1,6 +1,6 @@
 import { deserializeError, RuvLLMError } from '../core/errors.ts';
 import type { ResolvedEmbedOptions } from './embed-options.ts';
-import { type EngineClient } from './engine-client.ts';
+import type { EngineClient } from './engine-client.ts';
 import { abortError, onAbort } from '../core/abort.ts';
 import { doTextTask, type TextContext } from './text/text-thread.ts';
 

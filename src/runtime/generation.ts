@@ -1,16 +1,15 @@
 import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
 import type { SlowGrammar } from '../engine/protocol.ts';
 import type { EngineEvent } from '../engine/types.ts';
-import type { ToolCall } from '../chat/types.ts';
 import type { SamplingDefaults } from '../sampling/generate-params.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { planAnswer } from './answers/answer-plan.ts';
 import type { AdapterNames } from './adapters.ts';
 import { createChunkQueue } from './chunk-queue.ts';
-import { type EngineClient } from './engine-client.ts';
+import type { EngineClient } from './engine-client.ts';
 import { abortError, onAbort, raceAbort } from '../core/abort.ts';
 import { checkTokenIds, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
-import type { GenerateChunk, GenerateResult } from './generation-types.ts';
+import type { GenerateChunk } from './generation-types.ts';
 import type { Prompt } from './prompt.ts';
 import { encodeImages, type Vision } from './prompt-images.ts';
 import { scoreTokens } from './score-tokens.ts';
@@ -215,41 +214,4 @@ async function encodeExpected(
 function spelledBytes(tokenizer: Tokenizer): (tokenId: number) => number {
   return (tokenId) =>
     tokenizer.isControl(tokenId) ? tokenizer.piece(tokenId).length : tokenizer.tokenBytes(tokenId).length;
-}
-
-export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promise<GenerateResult> {
-  let text = '';
-  let reasoning = '';
-  const toolCalls: ToolCall[] = [];
-  const tokenIds: number[] = [];
-  const logprobs: NonNullable<GenerateChunk['logprobs']>[number][] = [];
-  for await (const chunk of chunks) {
-    text += chunk.text;
-    reasoning += chunk.reasoning;
-    for (const { index, id, name, arguments: more } of chunk.toolCalls) {
-      (toolCalls[index] ??= { id, name, arguments: '' }).arguments += more;
-    }
-    tokenIds.push(...chunk.tokenIds);
-    logprobs.push(...(chunk.logprobs ?? []));
-    if (chunk.finishReason === null) continue;
-    const { finishReason, usage, timings, seed, stopString, meanLogprob } = chunk;
-    const hasLogprobs = chunk.logprobs !== null;
-    return {
-      text,
-      reasoning,
-      toolCalls,
-      tokenIds,
-      finishReason,
-      usage,
-      timings,
-      logprobs: hasLogprobs ? logprobs : null,
-      seed,
-      stopString,
-      ...(meanLogprob === undefined ? {} : { meanLogprob }),
-      ...(chunk.promptLogprobs === undefined ? {} : { promptLogprobs: chunk.promptLogprobs }),
-      ...(chunk.memory === undefined ? {} : { memory: chunk.memory }),
-      ...(chunk.reflection === undefined ? {} : { reflection: chunk.reflection }),
-    };
-  }
-  throw new Error('unreachable: a generation ends with a finish reason or an error');
 }

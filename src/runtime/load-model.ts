@@ -48,7 +48,7 @@ export interface RuntimePlatform {
   /** A thread that renders and tokenizes long texts for the model at `path`. Default: the caller's thread. */
   openTextThread?(path: string, chatTemplate: string | null): TextThread;
   /** The image encoder of a projector; checks that its rows have `embeddingDim` values. Default: images are not supported. */
-  openVision?(path: string, options: VisionOptions): Vision;
+  openVision?(path: string, options: VisionOptions): Vision | Promise<Vision>;
   /** A thread that prepares the vocabulary of the model at `path` for grammars. Default: the engine. */
   openTableThread?(path: string): TableThread;
 }
@@ -208,7 +208,7 @@ async function openVision(
   if (mmproj === null) return null;
   try {
     if (platform.openVision === undefined) throw new RuvLLMError('unsupported', 'images are not supported here');
-    return platform.openVision(mmproj, { kernels, numThreads, embeddingDim, tokenizer });
+    return await platform.openVision(mmproj, { kernels, numThreads, embeddingDim, tokenizer });
   } catch (error) {
     await client.dispose();
     throw error;

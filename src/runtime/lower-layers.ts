@@ -4,22 +4,11 @@ export type { Federation } from '../learning/federation/federation.ts';
 export { type EngineStats, MIN_PRIORITY as LOWEST_PRIORITY, type PrefixReport } from '../engine/types.ts';
 export type { BlockEvent } from '../kv-cache/block-log.ts';
 export type { SonaStats } from '../learning/sona/sona.ts';
-export { DEFAULT_CONSENT } from '../mcp/consent.ts';
-export { CALL_LIMITS, PROTOCOL_VERSIONS } from '../mcp/limits.ts';
-export { createMcpServerPool, type McpServerConfig, type McpServerPool, type OfferedTool } from '../mcp/server-pool.ts';
-export { createMcpServer } from '../mcp/server.ts';
+export type { McpServerConfig, McpServerPool, OfferedTool } from '../mcp/server-pool.ts';
 export type { McpTransport } from '../mcp/transport.ts';
 export type { BatchRecord, BatchRecords, LineResult } from '../memory/batches/batch-records.ts';
 export { DOCUMENT_LIMITS } from '../memory/documents/limits.ts';
 export type { Memory } from '../memory/memory.ts';
-export {
-  inputSchemaOf,
-  MEMORY_OPERATIONS,
-  type Operation,
-  operationOf,
-  operationPath,
-  type OperationScope,
-} from '../memory/operations/index.ts';
 export { MAX_TRAJECTORY_TEXT } from '../memory/schemas/text-lengths.ts';
 export { STATE_TENANT } from '../memory/state-tenant.ts';
 export type { StoredHead, StoredRecords } from '../memory/stored/stored-records.ts';

@@ -1,7 +1,7 @@
 import { displayNameOf } from '../core/display-name.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import type { ModelReport } from '../engine/protocol.ts';
-import { type Pooling } from '../engine/pooling.ts';
+import type { Pooling } from '../engine/pooling.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
 import type { SamplingDefaults } from '../sampling/generate-params.ts';
 import type { LayerSplitReport } from '../models/types.ts';

@@ -24,7 +24,8 @@ import {
   resolveGenerateOptions,
   resolvePromptOptions,
 } from './generate-options.ts';
-import { collectChunks, generateChunks, type GenerationContext } from './generation.ts';
+import { collectChunks } from './collect-chunks.ts';
+import { generateChunks, type GenerationContext } from './generation.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import { JSON_OPTIONS } from './memory/json-options.ts';
 import { createPromptReader } from './memory/prompt-reader.ts';

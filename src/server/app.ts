@@ -31,13 +31,12 @@ import { createChatStore } from './chats/chat-store.ts';
 import { createObjectStore } from './stored/object-store.ts';
 import { createProcessRecords } from './stored/process-records.ts';
 import type { Route } from './route.ts';
-import { createLearningControl } from '../runtime/learning/operations/index.ts';
+import { createLearningControl } from '../runtime/learning/operations/control.ts';
 import { createFeedbackLog } from '../runtime/learning/feedback-log.ts';
 import type { Learning } from '../runtime/learning/learning.ts';
 import type { Routing } from '../runtime/routing/types.ts';
 import { createRequestMemory } from '../runtime/memory/request-memory.ts';
-import { dashboardRoutes } from './routes/dashboard.ts';
-import { runningRoute } from './routes/ollama/running.ts';
+import { dashboardRoutes, runningRoutes } from './routes/dashboard.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
 import { createProblemLog, type Preparation, type StateProblem } from './state-problems.ts';
@@ -246,7 +245,7 @@ export function createServer(options: ServerOptions): Server {
 
   const app = new Hono();
   // Paths without parameters first: `/v1/responses/input_tokens` must not match `/v1/responses/:id`.
-  const table = dashboard === null ? [...ROUTES, runningRoute] : [...ROUTES, ...dashboardRoutes(dashboard)];
+  const table = [...ROUTES, ...(dashboard === null ? runningRoutes : dashboardRoutes(dashboard))];
   const paths = [...new Set(table.map(({ path }) => path))].sort(
     (a, b) => Number(a.includes(':')) - Number(b.includes(':')),
   );

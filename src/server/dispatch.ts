@@ -62,7 +62,7 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
         ignoredNames.push(name);
       };
       const exchange = { request, params, caller, services, readBody, readRequest, ignoreField };
-      if (route !== null) response = await route.handle(exchange);
+      if (route !== null) response = await (await route.load()).handle(exchange);
       else response = answerUnmatched(request, allow);
     }
   } catch (error) {

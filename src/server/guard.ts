@@ -1,4 +1,4 @@
-import { DEFAULT_TENANT } from '../runtime/generate-options.ts';
+import { DEFAULT_TENANT } from '../runtime/default-tenant.ts';
 import type { Caller } from './caller.ts';
 import { refusal } from './errors.ts';
 import { KEY_SCOPES, type KeyScope, type KeyStore } from './keys/key-store.ts';

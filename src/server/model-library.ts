@@ -28,7 +28,8 @@ export interface ModelFileFacts {
   readonly architecture: string;
   readonly numParameters: number;
   readonly quantization: string;
-  readonly canGenerate: boolean;
+  /** Whether its architecture generates text. */
+  canGenerate(): Promise<boolean>;
   readonly contextLength: number | null;
   readonly template: string | null;
   readonly license: string | null;

@@ -29,25 +29,39 @@ export interface ErrorFormat {
   body(failure: Failure, requestId: string): object;
 }
 
-/** An HTTP route. Dispatch, authorization, documentation and tests use the same table of routes. */
-export interface Route {
-  readonly method: 'GET' | 'POST' | 'DELETE';
-  /** In Hono's notation: `/v1/models/:id{.+}`. */
-  readonly path: string;
-  readonly scope: RouteScope;
+/** The code of a route: what answers its requests, and what describes them. */
+export interface RouteCode {
   readonly summary: string;
-  /** Schema of the body; null: no body. */
-  readonly body: JsonSchema | null;
+  /** Schema of the body; default: no body. */
+  readonly body?: JsonSchema;
   /** Media type of the body. Default `application/json`. */
   readonly bodyType?: string;
   /** Documented query parameters; default: none. */
   readonly query?: Readonly<Record<string, { readonly schema: JsonSchema }>>;
   /** Whether unknown fields of the body are ignored and named, unless the server is strict. Default false: they are rejected. */
   readonly ignoresUnknownFields?: boolean;
+  handle(exchange: Exchange): Promise<Response> | Response;
+}
+
+export type Method = 'GET' | 'POST' | 'DELETE';
+export type RouteName = `${Method} /${string}`;
+
+/** The code of the routes of one module, by method and path in Hono's notation: `GET /v1/models/:id{.+}`. */
+export type RouteCodes = Readonly<Record<RouteName, RouteCode>>;
+
+/**
+ * An HTTP route. Dispatch, authorization, the gateway, documentation and tests use the same table of routes; its code is
+ * loaded with the first request.
+ */
+export interface Route {
+  readonly method: Method;
+  /** In Hono's notation: `/v1/models/:id{.+}`. */
+  readonly path: string;
+  readonly scope: RouteScope;
   /** Whether a response is an answer of a model, which the live view counts. Default false. */
   readonly isAnswer?: boolean;
   readonly errors: ErrorFormat;
-  handle(exchange: Exchange): Promise<Response> | Response;
+  load(): Promise<RouteCode>;
 }
 
 export function json(value: unknown, status = 200): Response {

@@ -1,7 +1,5 @@
 import type { ModelConfig } from '../../runtime/model-config.ts';
-import { openNodeLearning } from '../../node/learning/open-learning.ts';
-import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
-import { giveFeedback } from '../../runtime/learning/operations/index.ts';
+import { DEFAULT_TENANT } from '../../runtime/default-tenant.ts';
 import type { ChosenModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { describeOutcome } from '../learning/describe-outcome.ts';
@@ -36,10 +34,12 @@ export async function openChatLearning(context: CommandContext, chosen: ChosenMo
   );
   const modelName = nameOf(chosen.reference);
   if (!isLearning) return { config: { memory, modelName }, sendFeedback: null, close: () => memory.close() };
+  const { openNodeLearning } = await import('../../node/learning/open-learning.ts');
   const learning = openNodeLearning({ memory, report });
   return {
     config: { memory, learning, modelName },
     async sendFeedback(feedback) {
+      const { giveFeedback } = await import('../../runtime/learning/operations/give-feedback.ts');
       const { outcome } = await giveFeedback(learning, DEFAULT_TENANT, { ...feedback, source: 'cli' }, WAIT_MS);
       return describeOutcome(outcome).join('; ');
     },

@@ -1,5 +1,5 @@
 import { systemClock } from '../../core/clock.ts';
-import { type FleetBus } from '../../gateway/shared/fleet-bus.ts';
+import type { FleetBus } from '../../gateway/shared/fleet-bus.ts';
 import { announceNode } from '../../gateway/shared/membership.ts';
 import { type BusAttachment, openNatsBus } from '../../platform/node/gateway/nats-bus.ts';
 import { type FleetKeys, fleetIdOf } from '../../server/fleet/fleet-keys.ts';

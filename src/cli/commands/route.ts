@@ -83,7 +83,7 @@ async function explainOnServer({ io, values, args }: CommandContext): Promise<Ex
 
 async function explainLocally(context: CommandContext): Promise<ExplainedRoute> {
   const { values, output, args } = context;
-  const config = readRouteFile(context);
+  const config = await readRouteFile(context);
   if (config === null) throw usageError('route requires --url or --route-config', '--route-config');
   const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
   const place = memoryPlace(context) as string | undefined;
@@ -95,7 +95,7 @@ async function explainLocally(context: CommandContext): Promise<ExplainedRoute> 
     throw explainLock(error);
   });
   try {
-    const routing = openServedRouting(context, config, null, memory)!;
+    const routing = (await openServedRouting(context, config, null, memory))!;
     const question = { turns: [args[0]!], embedded: null, similarities: [], isLocalOnly: false, load: 0 };
     return await routing.explain(tenant, question);
   } finally {

@@ -2,7 +2,6 @@ import { openDashboardFiles } from '../../node/server/dashboard-files.ts';
 import { prepareEngineThread } from '../../node/engine/spawn-engine.ts';
 import { defaultKeyFolder } from '../../node/server/key-folder.ts';
 import { createFolderErasure, defaultMasterKeyPath, keptStateProblems, spillFolder } from '../../node/kept-state.ts';
-import { openNodeFederation } from '../../node/learning/open-federation.ts';
 import { openTracer } from '../../node/open-tracer.ts';
 import { createModelFiles } from '../../node/server/model-files.ts';
 import { listen, type Listening } from '../../node/server/serve.ts';
@@ -11,6 +10,7 @@ import { systemClock } from '../../core/clock.ts';
 import { createFleetNode } from '../../server/fleet/fleet-node.ts';
 import { MISSING_DASHBOARD } from '../../server/dashboard-files.ts';
 import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
+import { loadChatRoute } from '../../server/routes/table.ts';
 import { readOtlpOptions } from '../../server/telemetry/otlp-options.ts';
 import { nodeHubFiles } from '../../platform/node/files/hub-files.ts';
 import { setAsideDamagedMasterKey } from '../../platform/node/sealing/master-key.ts';
@@ -24,7 +24,6 @@ import { openHub } from '../open-hub.ts';
 import { usageError } from '../usage-error.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
-import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { registerServer } from '../servers/server-registry.ts';
 import { createCommandLogger, isLoopbackHost, readAddress, untilAborted } from './listening.ts';
 import { openServedKeys } from './served-keys.ts';
@@ -41,7 +40,6 @@ import { startServedBackups } from './served-backups.ts';
 import { openServedMcp } from './served-mcp.ts';
 import { openServedMemory } from './served-memory.ts';
 import { resolveServedModels } from './served-models.ts';
-import { openServedReleases } from './served-releases.ts';
 
 /** Serves models over HTTP until a signal stops it. */
 export const run: CommandRunner = async (commandContext) => {
@@ -49,7 +47,7 @@ export const run: CommandRunner = async (commandContext) => {
   const values = fillValues(SERVE_SETTING_FLAGS, commandContext.values, io.environment);
   const context = { ...commandContext, values };
   const secret = readFleetSecret(context);
-  const kvShared = readKvShared(context, secret);
+  const kvShared = await readKvShared(context, secret);
   const loadConfig = readModelConfig(values, io.environment, [...LOAD_FLAGS, ...BATCH_FLAGS]);
   const config: ModelConfig = kvShared === null ? loadConfig : { ...loadConfig, kvShared };
   const otlp = readOtlpOptions(values['--otlp'] as string | undefined, io.environment);
@@ -73,7 +71,7 @@ export const run: CommandRunner = async (commandContext) => {
     ...(fleet === null ? {} : { blockEvents: fleet.blockEvents(id) }),
   });
   const { entries, firstPath } = await resolveServedModels(context, config, lateConfig);
-  const releases = fleet === null || !hasFleetBus(context) ? null : openServedReleases({ fleet, models: () => models, logger: createCommandLogger(context), signal: io.signal }); // prettier-ignore
+  const releases = fleet === null || !hasFleetBus(context) ? null : (await import('./served-releases.ts')).openServedReleases({ fleet, models: () => models, logger: createCommandLogger(context), signal: io.signal }); // prettier-ignore
   const models: ModelHost = createModelHost({
     entries,
     budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
@@ -81,8 +79,8 @@ export const run: CommandRunner = async (commandContext) => {
     clock: systemClock,
     ...(releases === null ? {} : { onLoad: releases.attach }),
   });
-  const routeConfig = readRouteFile(context);
-  const mcp = openServedMcp(context);
+  const routeConfig = await readRouteFile(context);
+  const mcp = await openServedMcp(context);
   const quality = readOpinions(context, entries.map(({ id }) => id)); // prettier-ignore
   // Before anything reads it. Moved aside, it stops neither the models nor a memory with a key of its own.
   const keyProblem = setAsideDamagedMasterKey(defaultMasterKeyPath());
@@ -92,15 +90,19 @@ export const run: CommandRunner = async (commandContext) => {
     const part = createFolderErasure(spillFolder(config.kvSpill.folder));
     await memory.eventually(() => memory.erasure.addPlace(part));
   }
-  if (kvShared !== null) memory?.erasure.register(openKvShared(kvShared, io.environment).erasure);
-  const servedLearning = openServedLearning(context, memory, learningFlags);
+  if (kvShared !== null) memory?.erasure.register((await openKvShared(kvShared, io.environment)).erasure);
+  const servedLearning = await openServedLearning(context, memory, learningFlags);
   learning = servedLearning.learning;
-  const routing = openServedRouting(context, routeConfig, models, memory);
-  const federation = memory === null ? null : openNodeFederation(memory, routing);
+  const routing = await openServedRouting(context, routeConfig, models, memory);
+  const federation =
+    memory === null
+      ? null
+      : (await import('../../node/learning/open-federation.ts')).openNodeFederation(memory, routing);
   if (routing !== null && memory !== null && learning !== null) {
+    const { createRouterLoop } = await import('../../runtime/routing/router-loop.ts');
     learning.join(createRouterLoop(memory, routing, learning.work, federation));
   }
-  const backups = startServedBackups(context, memory);
+  const backups = await startServedBackups(context, memory);
   // The parser sets `--no-` flags to false.
   const isDashboardWanted = values['--no-dashboard'] !== false;
   const pages = isDashboardWanted ? openDashboardFiles() : null;
@@ -152,6 +154,8 @@ export const run: CommandRunner = async (commandContext) => {
     await memory?.close();
     throw error;
   }
+  // A failure is that of the first request.
+  setImmediate(() => void loadChatRoute().catch(() => {}));
   const unregister = registerServer(listening.url, Date.now());
   let announced: AnnouncedNode | null = null;
   let preparing: Promise<void> | null = null;

@@ -3,8 +3,6 @@ import type { Hub } from '../../hub/hub.ts';
 import { isModelName } from '../../hub/model-names.ts';
 import { parseModelReference } from '../../hub/reference.ts';
 import { suggestModels, WORKING_BYTES } from '../../hub/suggested-models.ts';
-import { estimateMemory } from '../../node/engine/estimate-memory.ts';
-import { createSizingFactory } from '../../platform/node/kernels/kernel-factory.ts';
 import { measureReadSpeed } from '../../platform/node/process/read-speed.ts';
 import { readSystemInfo } from '../../platform/node/process/system-info.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
@@ -17,7 +15,11 @@ const BANDWIDTH_SHARE = { native: 0.75, wasm: 0.4 } as const;
 const MAX_MEMORY_THREADS = 16;
 
 /** Bytes of weights per second that decoding reads here, from a short measurement of one thread; an estimate. */
-function estimateReadSpeed({ kernels = 'auto', numThreads = readSystemInfo().numCpus }: ModelConfig): number {
+async function estimateReadSpeed({
+  kernels = 'auto',
+  numThreads = readSystemInfo().numCpus,
+}: ModelConfig): Promise<number> {
+  const { createSizingFactory } = await import('../../platform/node/kernels/sizing-factory.ts');
   const share = createSizingFactory(kernels).name.startsWith('native') ? BANDWIDTH_SHARE.native : BANDWIDTH_SHARE.wasm;
   return measureReadSpeed() * Math.sqrt(Math.min(numThreads, MAX_MEMORY_THREADS)) * share;
 }
@@ -56,9 +58,10 @@ export function createServedCatalog(
 
   /** Each file is read once: pages poll the list. */
   const required = new Map<string, { readonly identity: string; readonly bytes: number | null }>();
-  function requiredBytesOf(path: string, identity: string): number | null {
+  async function requiredBytesOf(path: string, identity: string): Promise<number | null> {
     const cached = required.get(path);
     if (cached?.identity === identity) return cached.bytes;
+    const { estimateMemory } = await import('../../node/engine/estimate-memory.ts');
     const bytes = estimateMemory(path, plan)?.totalBytes ?? null;
     required.set(path, { identity, bytes });
     return bytes;
@@ -66,12 +69,13 @@ export function createServedCatalog(
 
   return {
     async list() {
-      return (await hub.listModels()).map(({ reference, path, sizeBytes, modifiedMs }) => ({
+      const models = (await hub.listModels()).map(async ({ reference, path, sizeBytes, modifiedMs }) => ({
         reference,
         sizeBytes,
-        requiredBytes: requiredBytesOf(path, `${sizeBytes} ${modifiedMs}`),
+        requiredBytes: await requiredBytesOf(path, `${sizeBytes} ${modifiedMs}`),
         modifiedMs,
       }));
+      return await Promise.all(models);
     },
     async open(reference, name, maxContext = null) {
       const path = await findFile(reference);
@@ -87,7 +91,7 @@ export function createServedCatalog(
     },
     async suggest() {
       const isHubReachable = await hub.isHubReachable();
-      const bytesPerSecond = estimateReadSpeed(plan);
+      const bytesPerSecond = await estimateReadSpeed(plan);
       const models = suggestModels(isHubReachable).map(async ({ name, sizeBytes, weightBytes }) => ({
         name,
         sizeBytes,

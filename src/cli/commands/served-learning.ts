@@ -1,5 +1,4 @@
 import type { Memory } from '../../memory/memory.ts';
-import { openNodeLearning } from '../../node/learning/open-learning.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
 import type { CommandContext } from '../command.ts';
 import { requiresError, usageError } from '../usage-error.ts';
@@ -35,13 +34,14 @@ export function readLearningFlags({ values }: Pick<CommandContext, 'values'>): L
 }
 
 /** Opens learning if there is a memory and no `--no-learning`. */
-export function openServedLearning(
+export async function openServedLearning(
   { output }: CommandContext,
   memory: Memory | null,
   { isOff, rate, isImplicit, recallsCorrections }: LearningFlags,
-): ServedLearning {
+): Promise<ServedLearning> {
   if (isOff) return { learning: null, summary: 'learning: off (--no-learning)' };
   if (memory === null) return { learning: null, summary: 'learning: off (requires memory)' };
+  const { openNodeLearning } = await import('../../node/learning/open-learning.ts');
   const learning = openNodeLearning({
     memory,
     implicitFeedback: isImplicit,

@@ -3,7 +3,6 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { Hub } from '../../hub/hub.ts';
 import { isModelName, shortNameOf } from '../../hub/model-names.ts';
 import type { GgufDetails } from '../../hub/gguf-summary.ts';
-import { isDecoder } from '../../models/registry.ts';
 import type { LibraryModel, ModelFileFacts, ModelLibrary } from '../../server/model-library.ts';
 import { requireReference } from './served-catalog.ts';
 
@@ -71,7 +70,7 @@ function toFacts(summary: GgufDetails): ModelFileFacts {
     architecture,
     numParameters,
     quantization: summary.quantization ?? 'unknown',
-    canGenerate: isDecoder(architecture),
+    canGenerate: async () => (await import('../../models/registry.ts')).isDecoder(architecture),
     contextLength,
     template,
     license,

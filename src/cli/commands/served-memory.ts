@@ -2,13 +2,8 @@ import { resolve } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { SERVE_DEFAULTS } from './serve-flags.ts';
-import {
-  defaultBackupFolder,
-  defaultMemoryFolder,
-  openNodeMemory,
-  openWordMemory,
-  type WordMemory,
-} from '../../node/memory/open-memory.ts';
+import { defaultBackupFolder, defaultMemoryFolder } from '../../node/memory/default-folders.ts';
+import type { WordMemory } from '../../node/memory/open-memory.ts';
 import { defaultMasterKeyPath } from '../../node/kept-state.ts';
 import { masterSourceOf } from '../../platform/node/sealing/master-source.ts';
 import type { CommandContext } from '../command.ts';
@@ -66,6 +61,7 @@ export async function openServedMemory(context: CommandContext, servedPath: stri
   const options = { place, report, whenUnreachable: 'serve', backups, ...retention, ...audit } as const;
   const chosen = isExplicit ? await findEmbedder(context, async () => servedPath) : null;
   let opened: WordMemory;
+  const { openNodeMemory, openWordMemory } = await import('../../node/memory/open-memory.ts');
   try {
     // Fails here if the model that the user chose has no usable token embeddings.
     opened = chosen === null ? await openWordMemory(options) : { memory: await openNodeMemory({ ...options, ...chosen.options }), useEmbedder: async () => {} }; // prettier-ignore

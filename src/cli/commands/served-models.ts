@@ -1,8 +1,6 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
-import { estimateMemory } from '../../node/engine/estimate-memory.ts';
-import { loadModel } from '../../node/load-model.ts';
 import type { Model } from '../../runtime/model.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { ModelEntry } from '../../runtime/requests/model-host.ts';
@@ -33,30 +31,33 @@ export async function resolveServedModels(
   const hasContextFlag = context.values['--context'] !== undefined;
   return {
     firstPath: models[0]?.path ?? null,
-    entries: models.map(({ id, path, reference, preset, saved }, index) => {
-      const maxContext = (hasContextFlag ? null : preset?.maxContext) ?? config.maxContext ?? saved.maxContext ?? null;
-      const sampling = preset?.sampling ?? {};
-      const entry = describeModelFile(id, path, {
-        maxContext,
-        plan: config,
-        config: () => ({ ...config, sampling, ...lateConfig(id) }),
-      });
-      return {
-        ...entry,
-        sampling,
-        isPinned: preset?.isPinned ?? false,
-        idleUnloadMs: preset?.idleUnloadMs ?? null,
-        group: preset?.group ?? null,
-        aliases: [
-          ...(reference === null ? [] : [reference]),
-          ...(preset?.aliases ?? []),
-          ...(aliases.get(id) ?? []),
-          ...(index === 0 && !hasDefault ? ['default'] : []),
-        ],
-        load: async (signal) =>
-          addAdapters(await entry.load(signal), [...(preset?.adapters ?? []), ...(index === 0 ? adapters : [])]),
-      };
-    }),
+    entries: await Promise.all(
+      models.map(async ({ id, path, reference, preset, saved }, index) => {
+        const maxContext =
+          (hasContextFlag ? null : preset?.maxContext) ?? config.maxContext ?? saved.maxContext ?? null;
+        const sampling = preset?.sampling ?? {};
+        const entry = await describeModelFile(id, path, {
+          maxContext,
+          plan: config,
+          config: () => ({ ...config, sampling, ...lateConfig(id) }),
+        });
+        return {
+          ...entry,
+          sampling,
+          isPinned: preset?.isPinned ?? false,
+          idleUnloadMs: preset?.idleUnloadMs ?? null,
+          group: preset?.group ?? null,
+          aliases: [
+            ...(reference === null ? [] : [reference]),
+            ...(preset?.aliases ?? []),
+            ...(aliases.get(id) ?? []),
+            ...(index === 0 && !hasDefault ? ['default'] : []),
+          ],
+          load: async (signal) =>
+            addAdapters(await entry.load(signal), [...(preset?.adapters ?? []), ...(index === 0 ? adapters : [])]),
+        };
+      }),
+    ),
   };
 }
 
@@ -83,7 +84,7 @@ function readWishes({ args, io, config: { presets } }: CommandContext): readonly
 }
 
 /** The entry of a model file, without aliases. `plan` decides its memory; `config` is read when it is loaded. */
-export function describeModelFile(
+export async function describeModelFile(
   id: string,
   path: string,
   {
@@ -91,8 +92,9 @@ export function describeModelFile(
     plan,
     config,
   }: { readonly maxContext: number | null; readonly plan: ModelConfig; readonly config: () => ModelConfig },
-): ModelEntry {
+): Promise<ModelEntry> {
   const { size, mtimeMs } = statSync(path);
+  const { estimateMemory } = await import('../../node/engine/estimate-memory.ts');
   const context = maxContext === null ? {} : { maxContext };
   return {
     id,
@@ -102,7 +104,10 @@ export function describeModelFile(
     fileBytes: size,
     path,
     maxContext,
-    load: (signal) => loadModel(path, { ...config(), ...context, signal }),
+    async load(signal) {
+      const { loadModel } = await import('../../node/load-model.ts');
+      return loadModel(path, { ...config(), ...context, signal });
+    },
   };
 }
 

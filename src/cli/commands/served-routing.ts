@@ -2,8 +2,7 @@ import { randomInt } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
-import { readRouteConfig, type RouteConfig } from '../../runtime/routing/route-config.ts';
-import { createRouting } from '../../runtime/routing/routing.ts';
+import type { RouteConfig } from '../../runtime/routing/route-config.ts';
 import type { Routing } from '../../runtime/routing/types.ts';
 import type { ModelHost } from '../../runtime/requests/model-host.ts';
 import type { CommandContext } from '../command.ts';
@@ -13,7 +12,10 @@ import { usageError } from '../usage-error.ts';
 const MAX_BYTES = 1 << 20;
 
 /** The file of `--route-config`; null without the flag. */
-export function readRouteFile({ io, values }: Pick<CommandContext, 'io' | 'values'>): RouteConfig | null {
+export async function readRouteFile({
+  io,
+  values,
+}: Pick<CommandContext, 'io' | 'values'>): Promise<RouteConfig | null> {
   const path = values['--route-config'] as string | undefined;
   if (path === undefined) return null;
   let config: unknown;
@@ -27,16 +29,17 @@ export function readRouteFile({ io, values }: Pick<CommandContext, 'io' | 'value
     const reason = error instanceof SyntaxError ? 'not valid JSON' : ((error as NodeJS.ErrnoException).code ?? 'io');
     throw usageError(`cannot read ${path}: ${reason}`, '--route-config');
   }
+  const { readRouteConfig } = await import('../../runtime/routing/route-config.ts');
   return readRouteConfig(config, io.environment);
 }
 
 /** Opens routing for a server; rejects candidates whose model is not served. */
-export function openServedRouting(
+export async function openServedRouting(
   { output }: Pick<CommandContext, 'output'>,
   config: RouteConfig | null,
   models: Pick<ModelHost, 'find'> | null,
   memory: Memory | null,
-): Routing | null {
+): Promise<Routing | null> {
   if (config === null) return null;
   for (const candidate of config.candidates) {
     if (candidate.kind === 'remote' || models === null || models.find(candidate.model) !== null) continue;
@@ -45,6 +48,7 @@ export function openServedRouting(
   if (models !== null && models.find(config.alias) !== null) {
     throw usageError(`the routing alias "${config.alias}" is already the name of a model`, '--route-config');
   }
+  const { createRouting } = await import('../../runtime/routing/routing.ts');
   return createRouting({
     config,
     memory,

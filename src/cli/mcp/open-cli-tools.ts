@@ -1,8 +1,5 @@
 import { systemClock } from '../../core/clock.ts';
 import { RuvLLMError } from '../../core/errors.ts';
-import { createMcpServerPool } from '../../mcp/server-pool.ts';
-import { connectMcp } from '../../node/mcp/connect-mcp.ts';
-import { createMcpServers } from '../../runtime/tools/mcp-servers.ts';
 import type { RunnableTool } from '../../runtime/tools/runnable-tool.ts';
 import type { ToolCallRequest, ToolEvent } from '../../runtime/tools/tool-loop.ts';
 import type { CommandContext } from '../command.ts';
@@ -28,6 +25,9 @@ const MAX_SHOWN = 500;
 export async function openCliTools({ io, output, values, config, version }: CommandContext): Promise<CliTools | null> {
   const configs = configuredServers({ values, config });
   if (configs.length === 0) return null;
+  const { createMcpServerPool } = await import('../../mcp/server-pool.ts');
+  const { connectMcp } = await import('../../node/mcp/connect-mcp.ts');
+  const { createMcpServers } = await import('../../runtime/tools/mcp-servers.ts');
   const servers = createMcpServers(createMcpServerPool(configs, { connect: connectMcp, clock: systemClock, version }));
   try {
     const tools = await servers.tools(undefined, { signal: io.signal });

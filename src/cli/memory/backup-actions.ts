@@ -20,7 +20,7 @@ async function readFolder(
   action: string,
 ): Promise<{ folder: string; masterKey: MasterSource }> {
   const { defaultMasterKeyPath } = await import('../../node/kept-state.ts');
-  const { defaultMemoryFolder } = await import('../../node/memory/open-memory.ts');
+  const { defaultMemoryFolder } = await import('../../node/memory/default-folders.ts');
   const { values, io } = context;
   for (const name of ['--tenant', '--url', '--model']) {
     if (values[name] !== undefined) throw foreignFlag(name, 'memory', action);
@@ -85,7 +85,7 @@ export const BACKUP_ACTIONS: Actions = {
     async run(context, [backup]) {
       const { values, output } = context;
       const { restoreBackup } = await import('../../node/memory/restore-backup.ts');
-      const { defaultBackupFolder } = await import('../../node/memory/open-memory.ts');
+      const { defaultBackupFolder } = await import('../../node/memory/default-folders.ts');
       const { defaultKeyFolder } = await import('../../node/server/key-folder.ts');
       const { folder, masterKey } = await readFolder(context, 'restore');
       try {

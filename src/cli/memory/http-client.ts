@@ -1,4 +1,4 @@
-import { operationPath } from '../../memory/operations/operation-path.ts';
+import { operationPath } from '../../memory/operations/operation-names.ts';
 import type { AddedDocument } from '../../memory/documents/documents.ts';
 import type { CommandContext } from '../command.ts';
 import { askServer, readServer } from '../servers/ask-server.ts';

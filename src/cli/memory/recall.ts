@@ -1,6 +1,5 @@
 import { describePlace } from '../../memory/documents/describe-place.ts';
 import type { Memory } from '../../memory/memory.ts';
-import { openNodeMemory } from '../../node/memory/open-memory.ts';
 import type { MemoryWish } from '../../runtime/memory/memory-wish.ts';
 import type { RecallReport } from '../../runtime/memory/types.ts';
 import type { CommandContext } from '../command.ts';
@@ -31,6 +30,7 @@ export async function openRecallMemory(context: CommandContext, chatModelPath: (
   const report = (message: string): void => context.output.note(message);
   const { options, fallbackReason } = await findEmbedder(context, chatModelPath);
   if (fallbackReason !== null) report(describeFallback(fallbackReason));
+  const { openNodeMemory } = await import('../../node/memory/open-memory.ts');
   return openNodeMemory({ ...(place === undefined ? {} : { place }), ...options, report }).catch((error: unknown) => {
     throw explainLock(error);
   });

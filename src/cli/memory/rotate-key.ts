@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import { defaultMasterKeyPath } from '../../node/kept-state.ts';
-import { defaultMemoryFolder } from '../../node/memory/open-memory.ts';
+import { defaultMemoryFolder } from '../../node/memory/default-folders.ts';
 import { rotateMasterKey } from '../../node/memory/open-memory-store.ts';
 import { expandHome } from '../../platform/node/files/paths.ts';
 import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts';

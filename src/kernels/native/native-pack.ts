@@ -9,7 +9,7 @@ import {
   type KernelPackOptions,
 } from '../contract.ts';
 import { createRecordedPack, MAX_HEAD_DIM, MAX_HEAD_GROUP, packedBytes, roundedBytes } from '../recorded-pack.ts';
-import { type Follow, type RecordedPackParts } from '../recorded-parts.ts';
+import type { Follow, RecordedPackParts } from '../recorded-parts.ts';
 import { createImages, IMAGE_ALIGNMENT } from './images.ts';
 import { GROUP_ROWS, NATIVE_LAYOUTS, TILE_TOKENS } from './layouts.ts';
 import type { NativeAddon, NativeBuild } from './addon.ts';

@@ -1,4 +1,4 @@
-import { type AttentionOp, type PackPagesOp, type RopeOp, type RotateAndStoreOp, type WriteKvOp } from '../contract.ts';
+import type { AttentionOp, PackPagesOp, RopeOp, RotateAndStoreOp, WriteKvOp } from '../contract.ts';
 import { checkRegions } from '../kv-region.ts';
 import { checkWindow } from '../op-limits.ts';
 import { sequenceSpans, visitOptional, type Visitor, visitRegion, visitRows } from './visit.ts';

@@ -17,7 +17,6 @@ const withStrength = (fact: Fact, nowMs: number) => ({ ...fact, strength: Number
 const recall = defineOperation({
   name: 'agents.recall',
   summary: 'Notes, facts, messages and patterns for a question of a user, as quoted text with sources.',
-  scope: 'read',
   input: z.strictObject({
     text: meaning,
     userId,
@@ -31,7 +30,6 @@ const recall = defineOperation({
 const facts = defineOperation({
   name: 'facts.list',
   summary: 'Current facts of the agent memory, the newest first, with their sources and strength.',
-  scope: 'read',
   input: z.strictObject({ userId: name.nullable().optional(), limit: limit.default(50), after: after.optional() }),
   async run(memory, tenant, query) {
     const page = await memory.agents.facts.list(tenant, withoutUndefined(query));
@@ -43,7 +41,6 @@ const facts = defineOperation({
 const why = defineOperation({
   name: 'facts.why',
   summary: 'Where a fact came from, what it replaced, and when it was used.',
-  scope: 'read',
   input: z.strictObject({ id: uuid }),
   async run(memory, tenant, { id }) {
     const report: FactReport | null = await memory.agents.why(tenant, id);
@@ -55,7 +52,6 @@ const why = defineOperation({
 const pin = defineOperation({
   name: 'facts.pin',
   summary: 'Keeps a fact from being forgotten, or lets it be forgotten again.',
-  scope: 'write',
   input: z.strictObject({ id: uuid, isPinned: z.boolean().default(true) }),
   async run(memory, tenant, { id, isPinned }) {
     const fact = await memory.agents.facts.pin(tenant, id, isPinned);
@@ -67,7 +63,6 @@ const pin = defineOperation({
 const forget = defineOperation({
   name: 'facts.forget',
   summary: 'Deletes facts with their history.',
-  scope: 'write',
   input: z.strictObject({ ids: z.array(uuid).min(1).max(1000) }),
   run: async (memory, tenant, { ids }) => ({ numForgotten: await memory.agents.facts.forget(tenant, ids) }),
 });
@@ -75,7 +70,6 @@ const forget = defineOperation({
 const observe = defineOperation({
   name: 'episodes.add',
   summary: 'Stores messages of a session, each with its speaker; a later turn that remembers extracts their facts.',
-  scope: 'write',
   input: z.strictObject({
     sessionId: name,
     userId,
@@ -103,7 +97,6 @@ const session = z.strictObject({ sessionId: name, userId });
 const notes = defineOperation({
   name: 'notes.list',
   summary: 'The notes of the task of a session, the oldest first.',
-  scope: 'read',
   input: session,
   run: async (memory, tenant, { sessionId, userId: user }) => ({
     notes: await memory.agents.working.notes({ tenant, userId: user }, sessionId),
@@ -113,7 +106,6 @@ const notes = defineOperation({
 const note = defineOperation({
   name: 'notes.add',
   summary: 'Adds a note to the task of a session; the oldest ones are dropped where the limit is reached.',
-  scope: 'write',
   input: session.extend({ text: text(1 << 16, 1) }),
   run: async (memory, tenant, { sessionId, userId: user, text: words }) => ({
     notes: await memory.agents.working.note({ tenant, userId: user }, sessionId, words),
@@ -123,7 +115,6 @@ const note = defineOperation({
 const clearNotes = defineOperation({
   name: 'notes.clear',
   summary: 'Deletes the notes of a session.',
-  scope: 'write',
   input: session,
   run: async (memory, tenant, { sessionId, userId: user }) => ({
     isRemoved: await memory.agents.working.clear({ tenant, userId: user }, sessionId),
@@ -133,7 +124,6 @@ const clearNotes = defineOperation({
 const cached = defineOperation({
   name: 'tool-cache.list',
   summary: 'Cached calls of read-only tools, the newest first, without their results.',
-  scope: 'read',
   input: z.strictObject({ tool: name.optional(), limit: limit.default(50), after: after.optional() }),
   run: async (memory, tenant, query) => ({ ...(await memory.toolCache.list(tenant, withoutUndefined(query))) }),
 });
@@ -141,7 +131,6 @@ const cached = defineOperation({
 const cacheStats = defineOperation({
   name: 'tool-cache.stats',
   summary: 'Calls of tools since the start of the process, by where their results came from.',
-  scope: 'read',
   input: z.strictObject({}),
   run: async (memory, tenant) => ({ ...(await memory.toolCache.stats(tenant)) }),
 });
@@ -149,7 +138,6 @@ const cacheStats = defineOperation({
 const clearCache = defineOperation({
   name: 'tool-cache.clear',
   summary: 'Deletes the cached results of one tool, or of all.',
-  scope: 'write',
   input: z.strictObject({ tool: name.optional() }),
   run: async (memory, tenant, { tool }) => ({ numCleared: await memory.toolCache.clear(tenant, tool) }),
 });

@@ -12,7 +12,6 @@ const MAX_PAGE_CHARS = 4 << 20;
 const search = defineOperation({
   name: 'audit.search',
   summary: 'Finds requests by time, quality, latency, model, error, words and meaning, in any combination.',
-  scope: 'read',
   input: auditQuery
     .omit({ similarTo: true })
     .extend({ similarTo: meaning.optional(), minSimilarity: minSimilarity.optional(), includeVectors }),
@@ -30,7 +29,6 @@ const search = defineOperation({
 const stats = defineOperation({
   name: 'audit.stats',
   summary: 'Counts, percentiles, trends, models and errors of the matching requests.',
-  scope: 'read',
   input: aggregateQuery,
   run: async (memory, tenant, query) =>
     plainReport(await memory.audit.aggregate(tenant, withoutUndefined(query) as never)),
@@ -39,7 +37,6 @@ const stats = defineOperation({
 const verify = defineOperation({
   name: 'audit.verify',
   summary: 'Computes all hashes of the audit log again and says where its chain breaks.',
-  scope: 'read',
   input: z.strictObject({}),
   run: async (memory, tenant) => plainReport(await memory.audit.verify(tenant)),
 });
@@ -47,7 +44,6 @@ const verify = defineOperation({
 const exportPage = defineOperation({
   name: 'audit.export',
   summary: 'Exports the audit log in the order of its chain, archived entries included, page by page.',
-  scope: 'read',
   input: z.strictObject({
     limit: z.int().min(1).max(1000).default(200),
     /** `next` of the page before: its last sequence. */

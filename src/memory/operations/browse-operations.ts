@@ -16,7 +16,6 @@ const partOf = (record: MemoryRecord): { readonly text: string; readonly isCut: 
 const list = defineOperation({
   name: 'memory.list',
   summary: 'Lists records by kind and time, page by page, with the start of each text.',
-  scope: 'read',
   input: z.strictObject({
     kinds: visibleKinds.default(VISIBLE_KINDS),
     fromMs: timeMs.optional(),
@@ -43,7 +42,6 @@ const list = defineOperation({
 const graph = defineOperation({
   name: 'memory.graph',
   summary: 'The records within a few steps of one, with all edges between them.',
-  scope: 'read',
   input: z.strictObject({
     id: uuid,
     hops: z.int().min(1).max(3).default(2),

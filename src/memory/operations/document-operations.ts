@@ -20,7 +20,6 @@ const add = defineOperation({
   name: 'documents.add',
   summary:
     'Adds a document as chunks that are found by meaning; replaces the changed chunks of one with the same name.',
-  scope: 'write',
   input: z
     .strictObject({
       name,
@@ -42,7 +41,6 @@ const add = defineOperation({
 const list = defineOperation({
   name: 'documents.list',
   summary: 'Lists the documents, the newest first, page by page.',
-  scope: 'read',
   input: z.strictObject({ limit: limit.default(50), after: after.optional() }),
   run: (memory, tenant, page) => memory.documents.list(tenant, withoutUndefined(page)),
 });
@@ -56,7 +54,6 @@ async function findDocument(memory: Memory, tenant: string, id: string) {
 const get = defineOperation({
   name: 'documents.get',
   summary: 'A document with its chunks, and the newest requests that each chunk was a source of.',
-  scope: 'read',
   input: z.strictObject({ id: uuid }),
   async run(memory, tenant, { id }) {
     const document = await findDocument(memory, tenant, id);
@@ -95,7 +92,6 @@ async function requestsOf(memory: Memory, tenant: string, ids: ReadonlySet<strin
 const remove = defineOperation({
   name: 'documents.remove',
   summary: 'Removes a document with its chunks.',
-  scope: 'write',
   input: z.strictObject({ id: uuid }),
   async run(memory, tenant, { id }) {
     const { name: removed } = await findDocument(memory, tenant, id);
@@ -107,7 +103,6 @@ const remove = defineOperation({
 const removeMissing = defineOperation({
   name: 'documents.remove-missing',
   summary: 'Removes the documents of a folder that are not in a list of names.',
-  scope: 'write',
   input: z.strictObject({ folder, names: z.array(name).max(10_000) }),
   run: async (memory, tenant, { folder: place, names }) => ({
     removed: await memory.documents.removeMissing(tenant, place, names),

@@ -5,6 +5,6 @@ export {
   refuseInput,
   type MemoryOperation,
   type Operation,
-  type OperationScope,
 } from './operation.ts';
-export { MEMORY_OPERATIONS, operationOf, operationPath } from './table.ts';
+export { operationPath, type OperationScope } from './operation-names.ts';
+export { MEMORY_OPERATIONS, operationOf } from './table.ts';

@@ -34,7 +34,6 @@ function positionOf(record: MemoryRecord): { readonly position?: object } {
 const add = defineOperation({
   name: 'memory.add',
   summary: 'Adds a text, which can then be found by words and meaning.',
-  scope: 'write',
   input: z.strictObject({
     text: text(1 << 20, 1),
     kind: nodeKind.optional(),
@@ -50,7 +49,6 @@ const add = defineOperation({
 const get = defineOperation({
   name: 'memory.get',
   summary: 'Returns one record by id.',
-  scope: 'read',
   input: z.strictObject({ id: uuid, includeVectors }),
   async run(memory, tenant, input) {
     const record = await getVisible(memory, tenant, input.id);
@@ -62,7 +60,6 @@ const search = defineOperation({
   name: 'memory.search',
   summary:
     'Searches by words and meaning over added texts, sessions and policies, and over answers that were rated or corrected.',
-  scope: 'read',
   input: z.strictObject({
     text: meaning,
     turns: z.array(meaning).max(256).optional(),
@@ -104,7 +101,6 @@ const search = defineOperation({
 const remove = defineOperation({
   name: 'memory.remove',
   summary: 'Removes added texts by id.',
-  scope: 'write',
   input: z.strictObject({ ids: z.array(uuid).min(1).max(1000) }),
   async run(memory, tenant, { ids }) {
     const unique = [...new Set(ids)];
@@ -134,7 +130,6 @@ const remove = defineOperation({
 const stats = defineOperation({
   name: 'memory.stats',
   summary: 'Counts the records of a tenant.',
-  scope: 'read',
   input: z.strictObject({}),
   async run(memory, tenant) {
     const { numRecords, numEdges, numVectors, space, embedder, reindex, degraded } = await memory.stats(tenant);
@@ -146,7 +141,6 @@ const stats = defineOperation({
 const health = defineOperation({
   name: 'memory.health',
   summary: 'Size and state of the whole memory, and entries that the audit log dropped or lost.',
-  scope: 'admin',
   input: z.strictObject({}),
   async run(memory) {
     const { numRecords, numEdges, numVectors, diskBytes, degraded, space, embedder, audit } = await memory.stats(null);
@@ -157,7 +151,6 @@ const health = defineOperation({
 const neighbours = defineOperation({
   name: 'memory.neighbours',
   summary: 'The linked records of one, the strongest link first.',
-  scope: 'read',
   input: z.strictObject({
     id: uuid,
     relations: relations.optional(),
@@ -184,7 +177,6 @@ const neighbours = defineOperation({
 const link = defineOperation({
   name: 'memory.link',
   summary: 'Links two records; replaces an existing link.',
-  scope: 'write',
   input: z.strictObject({
     from: uuid,
     to: uuid,
@@ -203,7 +195,6 @@ const link = defineOperation({
 const backup = defineOperation({
   name: 'memory.backup',
   summary: 'Writes a verified backup of the memory and the API keys into the backup folder of the server.',
-  scope: 'admin',
   input: z.strictObject({}),
   run: async (memory) => ({ ...(await memory.backup()) }),
 });
@@ -211,7 +202,6 @@ const backup = defineOperation({
 const check = defineOperation({
   name: 'memory.check',
   summary: 'Reads all data of the memory and says what is damaged or missing.',
-  scope: 'admin',
   input: z.strictObject({}),
   async run(memory) {
     const { degraded } = await memory.stats(null);

@@ -4,9 +4,7 @@ import type { JsonSchema } from '../../core/kinds.ts';
 import type { Memory } from '../memory.ts';
 import { checkTenantIsCallers } from '../state-tenant.ts';
 import { parseWith } from '../schemas/primitives.ts';
-
-/** Permission an API key needs: to read the tenant's data, to change it, or to operate the memory. */
-export type OperationScope = 'read' | 'write' | 'admin';
+import { MEMORY_SCOPES, type OperationScope } from './operation-names.ts';
 
 /** An operation on tenants' data, the same on the command line and over HTTP. */
 export interface Operation<Target> {
@@ -26,26 +24,30 @@ export function inputSchemaOf({ input }: { readonly input: z.ZodType }): JsonSch
   return schema;
 }
 
-export interface OperationDefinition<Target, S extends z.ZodType> extends Omit<Operation<Target>, 'input' | 'run'> {
+export interface OperationDefinition<Target, S extends z.ZodType, Name> {
+  readonly name: Name;
+  readonly summary: string;
   readonly input: S;
   run(target: Target, tenant: string, input: z.output<S>): Promise<object>;
 }
 
 /** Makes operations on one kind of target that check their input. */
 export function operationsOn<Target>() {
-  return <S extends z.ZodType>(definition: OperationDefinition<Target, S>): Operation<Target> => {
-    const { name, input } = definition;
-    return {
-      ...definition,
-      async run(target, tenant, given) {
-        checkTenantIsCallers(tenant);
-        return definition.run(target, tenant, parseWith<z.output<S>>(input as never, given, name));
-      },
+  return <Name extends string>(scopes: Readonly<Record<Name, OperationScope>>) =>
+    <S extends z.ZodType>(definition: OperationDefinition<Target, S, Name>): Operation<Target> => {
+      const { name, input } = definition;
+      return {
+        ...definition,
+        scope: scopes[name],
+        async run(target, tenant, given) {
+          checkTenantIsCallers(tenant);
+          return definition.run(target, tenant, parseWith<z.output<S>>(input as never, given, name));
+        },
+      };
     };
-  };
 }
 
-export const defineOperation = operationsOn<Memory>();
+export const defineOperation = operationsOn<Memory>()(MEMORY_SCOPES);
 
 export function refuseInput(message: string, option: string): RuvLLMError {
   return new RuvLLMError('invalid_option', message, { data: { option } });

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../policies/defaults.ts';
 import { UUID } from '../schemas/fixtures.contract.ts';
 import { createTestMemory } from './harness.contract.ts';
-import { MEMORY_OPERATIONS, operationPath } from './table.ts';
+import { operationPath } from './operation-names.ts';
+import { MEMORY_OPERATIONS } from './table.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 const idOf = (value: unknown): string => (value as { id: string }).id;

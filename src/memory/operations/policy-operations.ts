@@ -14,7 +14,6 @@ const which = { policyType, name: name.default('main') };
 const list = defineOperation({
   name: 'policies.list',
   summary: 'The current policies, and the bundled defaults of types without one.',
-  scope: 'read',
   input: z.strictObject({
     policyType: policyType.optional(),
     limit: limit.default(50),
@@ -49,7 +48,6 @@ const list = defineOperation({
 const get = defineOperation({
   name: 'policies.get',
   summary: 'The current version of a policy.',
-  scope: 'read',
   input: z.strictObject({ ...which, includeVectors }),
   async run(memory, tenant, { policyType: type, name: policyName, includeVectors: hasFloats }) {
     const policy = await memory.policies.get(tenant, type, policyName);
@@ -61,7 +59,6 @@ const get = defineOperation({
 const history = defineOperation({
   name: 'policies.history',
   summary: 'The stored versions of a policy, the newest first.',
-  scope: 'read',
   input: z.strictObject({ ...which, includeVectors }),
   async run(memory, tenant, { policyType: type, name: policyName, includeVectors: hasFloats }) {
     const versions: readonly PolicyEntry[] = await memory.policies.history(tenant, type, policyName);
@@ -72,7 +69,6 @@ const history = defineOperation({
 const rollback = defineOperation({
   name: 'policies.rollback',
   summary: 'Restores an older version of a policy as a new version.',
-  scope: 'admin',
   input: z.strictObject({ ...which, toVersion: z.int().min(1) }),
   async run(memory, tenant, { policyType: type, name: policyName, toVersion }) {
     return { policy: plainPolicy(await memory.policies.rollback(tenant, type, toVersion, policyName), false) };

@@ -77,7 +77,6 @@ function plainJudgement({ verdict, quality, correction, feedback, route, paramet
 const show = defineOperation({
   name: 'audit.show',
   summary: 'One request with its answer, time by step, sources and feedback.',
-  scope: 'read',
   input: z.strictObject({ requestId: uuid, includeVectors }),
   async run(memory, tenant, { requestId, includeVectors: hasVectors }) {
     const found = await findRequest(memory, tenant, requestId);
@@ -98,7 +97,6 @@ const show = defineOperation({
 const similar = defineOperation({
   name: 'audit.similar',
   summary: 'The requests most similar to one, by meaning.',
-  scope: 'read',
   input: z.strictObject({
     requestId: uuid,
     limit: z.int().min(1).max(100).default(10),
@@ -120,7 +118,6 @@ const similar = defineOperation({
 const decisions = defineOperation({
   name: 'audit.decisions',
   summary: 'Requests whose model a router chose, the newest first, with the inputs of the decision.',
-  scope: 'read',
   input: z.strictObject({
     limit: limit.max(200).default(50),
     after: after.optional(),

@@ -8,7 +8,6 @@ import { plainSession, plainTurn } from './plain.ts';
 const list = defineOperation({
   name: 'sessions.list',
   summary: 'Sessions by user, adapter or meaning, the newest or nearest first.',
-  scope: 'read',
   input: z.strictObject({
     userId: name.optional(),
     adapter: name.optional(),
@@ -37,7 +36,6 @@ const list = defineOperation({
 const show = defineOperation({
   name: 'sessions.show',
   summary: 'One session and its newest turns.',
-  scope: 'read',
   input: z.strictObject({ sessionId: name, limit: limit.default(20), includeVectors }),
   async run(memory, tenant, { sessionId, limit: numTurns, includeVectors: hasVectors }) {
     const session = await memory.sessions.get(tenant, sessionId);
@@ -50,7 +48,6 @@ const show = defineOperation({
 const rm = defineOperation({
   name: 'sessions.rm',
   summary: 'Deletes a session and its turns.',
-  scope: 'write',
   input: z.strictObject({ sessionId: name }),
   async run(memory, tenant, { sessionId }) {
     if (await memory.sessions.remove(tenant, sessionId)) return { sessionId, isRemoved: true };

@@ -30,5 +30,3 @@ export function operationOf(name: string): MemoryOperation {
   if (found === undefined) throw new RuvLLMError('internal', `there is no operation ${name}`);
   return found;
 }
-
-export { operationPath } from './operation-path.ts';

@@ -7,7 +7,6 @@ const erase = defineOperation({
   name: 'tenants.erase',
   summary:
     'Erases a tenant and its key, or one of its users or requests, everywhere, and proves it. `confirm` must name the tenant.',
-  scope: 'admin',
   input: z.strictObject({ confirm: text(1024, 1), userId: name.optional(), requestId: name.optional() }),
   async run(memory, tenant, { confirm, userId = null, requestId = null }) {
     if (confirm !== tenant) {
@@ -25,7 +24,6 @@ const keyText = z.string().regex(/^[A-Za-z0-9+/]{43}=?$/, 'must be 32 bytes in B
 const rotateKey = defineOperation({
   name: 'memory.rotate-key',
   summary: 'Replaces the master key of the running memory; the old key no longer opens it.',
-  scope: 'admin',
   input: z.strictObject({ key: keyText.optional(), passphrase: text(1024, 1).optional() }),
   async run(memory, _tenant, { key, passphrase }) {
     if ((key === undefined) === (passphrase === undefined)) throw refuseInput('either key or passphrase is required', 'key'); // prettier-ignore

@@ -21,7 +21,6 @@ const BATCH = 200;
 const exportPage = defineOperation({
   name: 'memory.export',
   summary: 'Exports all records that can be imported again, the oldest first, page by page.',
-  scope: 'read',
   input: z.strictObject({
     kinds: z.array(z.enum(TRANSFERRED_KINDS)).min(1).max(TRANSFERRED_KINDS.length).default(TRANSFERRED_KINDS),
     limit: z.int().min(1).max(BATCH).default(BATCH),
@@ -147,7 +146,6 @@ const importBatch = defineOperation({
   name: 'memory.import',
   summary: 'Imports exported records under their ids; embeds texts again whose vectors are from another model.',
   // It also replaces sessions and policies, which a key with scope `write` may not.
-  scope: 'admin',
   input: z.strictObject({ records: z.array(z.unknown()).min(1).max(BATCH) }),
   async run(memory, tenant, { records: lines }) {
     const { space: ownSpace } = await memory.stats(tenant);

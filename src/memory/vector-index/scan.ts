@@ -1,4 +1,4 @@
-import { type BestHits } from './best-hits.ts';
+import type { BestHits } from './best-hits.ts';
 import { canNarrow, narrow } from './narrow.ts';
 import { LIVE, type SlotTable } from './slot-table.ts';
 import type { Metric } from './types.ts';

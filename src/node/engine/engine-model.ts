@@ -12,17 +12,17 @@ import { modelPartPaths, openModelFile } from '../../platform/node/files/open-mo
 import { listMatrices } from '../list-matrices.ts';
 import { createRepackCache } from './repack-cache.ts';
 import { splitWarning } from './split-warning.ts';
-import { openObjects } from '../../platform/node/shared-pages/open-objects.ts';
-import { openSharedPages } from '../../platform/node/shared-pages/shared-page-store.ts';
-import { openSpillFolder } from '../../platform/node/spill/spill-folder.ts';
 
-function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): SpillStore | null {
+async function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): Promise<SpillStore | null> {
   if (spec.spill === null) return null;
+  const { openSpillFolder } = await import('../../platform/node/spill/spill-folder.ts');
   return openSpillFolder({ ...spec.spill, warn: (message) => warn({ code: 'RUVLLM_KV_SPILL', message }) });
 }
 
-function openShared({ shared }: ModelSpec, warn: (warning: EngineWarning) => void): SharedStore | null {
+async function openShared({ shared }: ModelSpec, warn: (warning: EngineWarning) => void): Promise<SharedStore | null> {
   if (shared === null) return null;
+  const { openObjects } = await import('../../platform/node/shared-pages/open-objects.ts');
+  const { openSharedPages } = await import('../../platform/node/shared-pages/shared-page-store.ts');
   const { place, ...options } = shared;
   const report = (message: string): void => warn({ code: 'RUVLLM_KV_SHARED', message });
   return openSharedPages({ ...options, objects: openObjects(place), warn: report });
@@ -76,8 +76,8 @@ export async function openEngineModel(
       draftModel,
       modelHash,
       kvPacking,
-      spill: isReadable ? openSpill(spec, warn) : null,
-      shared: isReadable ? openShared(spec, warn) : null,
+      spill: isReadable ? await openSpill(spec, warn) : null,
+      shared: isReadable ? await openShared(spec, warn) : null,
       warn: warnOfDrafts,
     };
   } finally {

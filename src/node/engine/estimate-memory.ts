@@ -4,7 +4,7 @@ import { startPages } from '../../engine/start-pages.ts';
 import { chooseSplit, planModel } from '../../models/index.ts';
 import { readShape } from '../../models/shape.ts';
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
-import { createSizingFactory } from '../../platform/node/kernels/kernel-factory.ts';
+import { createSizingFactory } from '../../platform/node/kernels/sizing-factory.ts';
 import { readSystemInfo } from '../../platform/node/process/system-info.ts';
 import { type ModelConfig, planSpec, resolveModelConfig } from '../../runtime/model-config.ts';
 import type { ModelInfo } from '../../runtime/model-info.ts';

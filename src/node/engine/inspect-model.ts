@@ -8,7 +8,7 @@ import { findModelProblems } from '../../models/find-problems.ts';
 import type { ModelPlan } from '../../models/plan-model.ts';
 import { readShape } from '../../models/shape.ts';
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
-import { createSizingFactory } from '../../platform/node/kernels/kernel-factory.ts';
+import { createSizingFactory } from '../../platform/node/kernels/sizing-factory.ts';
 import { readSystemInfo } from '../../platform/node/process/system-info.ts';
 import { quantFormats, rowBytes } from '../../quant/index.ts';
 import { type ModelConfig, planSpec, resolveModelConfig } from '../../runtime/model-config.ts';

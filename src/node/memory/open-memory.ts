@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { type ErasureSubject, isWholeTenant } from '../../core/erasure.ts';
@@ -13,11 +12,12 @@ import { createFallbackStore } from '../../memory/store/fallback-store.ts';
 import { createInMemoryStore } from '../../memory/store/in-memory/in-memory-store.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import { defaultMasterKeyPath, openErasurePlace, openOldFeedback } from '../kept-state.ts';
-import { dataFolder, expandHome } from '../../platform/node/files/paths.ts';
+import { expandHome } from '../../platform/node/files/paths.ts';
 import { schedule } from '../../platform/node/process/schedule.ts';
 import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/master-source.ts';
 import { defaultKeyFolder } from '../server/key-folder.ts';
+import { defaultBackupFolder, defaultMemoryFolder } from './default-folders.ts';
 import { openDocumentThread } from './document-thread.ts';
 import { createRequestEmbedder, createThreadEmbedder } from './request-embedder.ts';
 import { spawnMemory } from './spawn-memory.ts';
@@ -60,15 +60,6 @@ export interface OpenMemoryOptions extends MemoryOptions {
   readonly backups?: { readonly folder?: string; readonly keep?: number };
   /** Called with messages for the operator. Default: a process warning. */
   readonly report?: (message: string) => void;
-}
-
-/** Default place of backups. */
-export function defaultBackupFolder(): string {
-  return join(dataFolder(), 'backups');
-}
-
-export function defaultMemoryFolder(): string {
-  return join(dataFolder(), 'memory');
 }
 
 const KEYS = ['place', 'masterKey', 'modelPath', 'embedder', 'embedderConfig', 'projection', 'whenUnreachable', 'countTokens', 'report', 'audit', 'retention', 'sessions', 'policies', 'reindex', 'backups']; // prettier-ignore

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert, serializeError } from '../../core/errors.ts';
 import { flattenVocabulary } from '../../runtime/vocabulary.ts';
-import { buildTableData, type TokenTableData } from '../../sampling/grammar/index.ts';
+import { buildTableData, type TokenTableData } from '../../sampling/grammar/shared-table.ts';
 import { createTokenizer } from '../../tokenizers/tokenizer.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import { type ModelFiles, readSameModel } from './same-model.ts';

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { KernelChoice } from '../../kernels/contract.ts';
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
-import { createSizingFactory } from '../../platform/node/kernels/kernel-factory.ts';
+import { createSizingFactory } from '../../platform/node/kernels/sizing-factory.ts';
 import { createTaskThread } from '../../platform/node/threads/task-thread.ts';
 import { createImageCache } from '../../runtime/image-cache.ts';
 import type { VisionOptions } from '../../runtime/load-model.ts';

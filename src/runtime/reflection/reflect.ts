@@ -4,7 +4,7 @@ import type { ResolvedGenerateOptions } from '../generate-options.ts';
 import type { GenerateChunk, GenerateSummary, Usage } from '../generation-types.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 import { confidenceOf } from '../quality/confidence.ts';
-import { type AttemptedAnswer, createAnswerChecks } from './check-answer.ts';
+import type { AttemptedAnswer } from './check-answer.ts';
 import { withErrors, withPatterns } from './retry-prompt.ts';
 import type { Attempt, Problem, ReflectionEnding, ReflectionReport } from './types.ts';
 
@@ -140,6 +140,7 @@ export async function* reflectChunks(
   const { tenant, params } = options;
   const { patterns, minConfidence, minGain } = reflection;
   const showsErrors = reflection.showsErrors ?? (context.understandsErrors || params.temperature === 0);
+  const { createAnswerChecks } = await import('./check-answer.ts');
   const checks = createAnswerChecks({ ...options, check: reflection.check, callForm: context.callForm() });
   const known = (await patterns?.frequent(tenant, checks.subjects)) ?? [];
   const messages = withPatterns(prompt as readonly ChatMessage[], known);

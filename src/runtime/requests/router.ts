@@ -2,7 +2,7 @@ import { systemClock } from '../../core/clock.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { DEFAULT_TENANT, type GenerateOptions } from '../generate-options.ts';
-import { collectChunks } from '../generation.ts';
+import { collectChunks } from '../collect-chunks.ts';
 import type { GenerateResult } from '../generation-types.ts';
 import type { Learning } from '../learning/learning.ts';
 import { createRequestMemory } from '../memory/request-memory.ts';

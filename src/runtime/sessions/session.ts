@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { type GenerateOptions, resolveGenerateOptions } from '../generate-options.ts';
-import { collectChunks, generateChunks, type GenerationContext } from '../generation.ts';
+import { collectChunks } from '../collect-chunks.ts';
+import { generateChunks, type GenerationContext } from '../generation.ts';
 import type { GenerateChunk, GenerateResult } from '../generation-types.ts';
 import type { RememberCall } from '../memory/remember-chunks.ts';
 import type { Prompt } from '../prompt.ts';

@@ -1,6 +1,6 @@
 import type { ChatMessage, ToolCall } from '../../chat/types.ts';
 import { abortError } from '../../core/abort.ts';
-import { collectChunks } from '../generation.ts';
+import { collectChunks } from '../collect-chunks.ts';
 import type { GenerateChunk, GenerateResult } from '../generation-types.ts';
 import type { RunnableTool, ToolOutput } from './runnable-tool.ts';
 import { createToolCounter, type ToolLimits } from './tool-limits.ts';

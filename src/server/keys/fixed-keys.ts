@@ -1,4 +1,4 @@
-import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
+import { DEFAULT_TENANT } from '../../runtime/default-tenant.ts';
 import { hashSecret, isSameText } from './key-secret.ts';
 import { KEY_SCOPES, type KeyInfo, type KeyStore } from './key-store.ts';
 

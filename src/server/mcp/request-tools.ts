@@ -1,11 +1,5 @@
-import {
-  CALL_LIMITS,
-  createMcpServerPool,
-  DEFAULT_CONSENT,
-  type McpServerPool,
-  type McpServerConfig,
-  type OfferedTool,
-} from '../../runtime/lower-layers.ts';
+import type { McpServerConfig, McpServerPool, OfferedTool } from '../../runtime/lower-layers.ts';
+import { CALL_LIMITS, createMcpServerPool, DEFAULT_CONSENT } from '../../runtime/mcp.ts';
 import { type RunnableTool, toRunnables } from '../../runtime/tools/runnable-tool.ts';
 import { refusal } from '../errors.ts';
 import type { Exchange } from '../route.ts';

@@ -3,8 +3,7 @@ import type { AdapterInfo } from '../../runtime/adapters.ts';
 import { refusal } from '../errors.ts';
 import { requireFirstModel } from '../model-name.ts';
 import type { ModelLease } from '../../runtime/requests/model-host.ts';
-import { type Exchange, json, type Route } from '../route.ts';
-import { adminRoute } from './admin-route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import { readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts';
 
 const NEW_ADAPTER = {
@@ -59,18 +58,21 @@ export async function withLoadedModel<T>(
 }
 
 /** Adapters of loaded models. Admin keys only, because paths are on the server's machine. */
-export const adapterRoutes: readonly Route[] = [
-  adminRoute('GET', '/admin/adapters', 'The adapters of every loaded model.', ({ services }) => {
-    const data = services.models
-      .list()
-      .flatMap(({ id, model }) => (model?.adapters() ?? []).map((info) => writeAdapter(id, info)));
-    return json({ object: 'list', data });
-  }),
-  adminRoute(
-    'POST',
-    '/admin/adapters',
-    'Loads an adapter from a file on the server. It replaces one of the same name; running requests keep the old one.',
-    async (context) => {
+export const routes = {
+  'GET /admin/adapters': {
+    summary: 'The adapters of every loaded model.',
+    handle: ({ services }) => {
+      const data = services.models
+        .list()
+        .flatMap(({ id, model }) => (model?.adapters() ?? []).map((info) => writeAdapter(id, info)));
+      return json({ object: 'list', data });
+    },
+  },
+  'POST /admin/adapters': {
+    summary:
+      'Loads an adapter from a file on the server. It replaces one of the same name; running requests keep the old one.',
+    body: schemaOf(NEW_ADAPTER),
+    handle: async (context) => {
       const { name, path, model: modelName, tenant } = readFields(await context.readBody(), NEW_ADAPTER);
       return withLoadedModel(context, modelName, async ({ id, model }) => {
         requireOwnName(context, id, name, tenant ?? null);
@@ -78,13 +80,10 @@ export const adapterRoutes: readonly Route[] = [
         return json(writeAdapter(id, await loading.catch(refuseFile)), 201);
       });
     },
-    schemaOf(NEW_ADAPTER),
-  ),
-  adminRoute(
-    'DELETE',
-    '/admin/adapters/:id{.+}',
-    'Unloads model:adapter, or an adapter of the first model.',
-    (context) => {
+  },
+  'DELETE /admin/adapters/:id{.+}': {
+    summary: 'Unloads model:adapter, or an adapter of the first model.',
+    handle: (context) => {
       const id = context.params['id']!;
       const at = id.lastIndexOf(':');
       const tenant = new URL(context.request.url).searchParams.get('tenant');
@@ -95,5 +94,5 @@ export const adapterRoutes: readonly Route[] = [
         throw refusal(404, 'adapter_not_found', `adapter ${JSON.stringify(id.slice(0, 200))} not found`);
       });
     },
-  ),
-];
+  },
+} satisfies RouteCodes;

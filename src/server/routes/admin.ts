@@ -1,9 +1,7 @@
 import { refusal } from '../errors.ts';
 import { KEY_SCOPES, type KeyInfo } from '../keys/key-store.ts';
-import { json, type Route } from '../route.ts';
-import { adminRoute } from './admin-route.ts';
+import { json, type RouteCodes } from '../route.ts';
 import { choiceField, listField, readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts';
-import { adapterRoutes } from './adapters.ts';
 
 const NEW_KEY = {
   name: requiredField(stringField(256, 1)),
@@ -21,16 +19,16 @@ const writeKey = ({ id, name, tenant, scopes, createdMs, revokedMs }: KeyInfo) =
   revoked: revokedMs === null ? null : Math.floor(revokedMs / 1000),
 });
 
-/** Keys, sessions and adapters. */
-export const adminRoutes: readonly Route[] = [
-  adminRoute('GET', '/admin/keys', 'All keys, including revoked ones, without secrets.', ({ services }) =>
-    json({ object: 'list', data: services.keys.list().map(writeKey) }),
-  ),
-  adminRoute(
-    'POST',
-    '/admin/keys',
-    'Creates a key. Its token is only in this response.',
-    async ({ services, readBody }) => {
+/** Keys and sessions. */
+export const routes = {
+  'GET /admin/keys': {
+    summary: 'All keys, including revoked ones, without secrets.',
+    handle: ({ services }) => json({ object: 'list', data: services.keys.list().map(writeKey) }),
+  },
+  'POST /admin/keys': {
+    summary: 'Creates a key. Its token is only in this response.',
+    body: schemaOf(NEW_KEY),
+    handle: async ({ services, readBody }) => {
       const { name, tenant, scopes } = readFields(await readBody(), NEW_KEY);
       const { key, token } = await services.keys.create({
         name,
@@ -41,18 +39,18 @@ export const adminRoutes: readonly Route[] = [
       services.guard.requireKeys();
       return json({ ...writeKey(key), token }, 201);
     },
-    schemaOf(NEW_KEY),
-  ),
-  adminRoute('DELETE', '/admin/keys/:id', 'Revokes a key permanently.', ({ params, services }) => {
-    const key = services.keys.revoke(params['id']!);
-    if (key === null) throw refusal(404, 'key_not_found', `key ${JSON.stringify(params['id'])} not found`);
-    return json(writeKey(key));
-  }),
-  adminRoute(
-    'GET',
-    '/admin/sessions/:tenant',
-    'The sessions of a tenant on every loaded model.',
-    ({ params, services }) => {
+  },
+  'DELETE /admin/keys/:id': {
+    summary: 'Revokes a key permanently.',
+    handle: ({ params, services }) => {
+      const key = services.keys.revoke(params['id']!);
+      if (key === null) throw refusal(404, 'key_not_found', `key ${JSON.stringify(params['id'])} not found`);
+      return json(writeKey(key));
+    },
+  },
+  'GET /admin/sessions/:tenant': {
+    summary: 'The sessions of a tenant on every loaded model.',
+    handle: ({ params, services }) => {
       const tenant = params['tenant']!;
       const data = services.models.list().flatMap(({ id, model }) =>
         (model?.sessions({ tenant }) ?? []).map(({ id: session, numTokens, numTurns, lastUsedMs }) => ({
@@ -66,17 +64,14 @@ export const adminRoutes: readonly Route[] = [
       );
       return json({ object: 'list', data });
     },
-  ),
-  adminRoute(
-    'DELETE',
-    '/admin/sessions/:tenant/:id',
-    'Deletes a session on every loaded model.',
-    ({ params, services }) => {
+  },
+  'DELETE /admin/sessions/:tenant/:id': {
+    summary: 'Deletes a session on every loaded model.',
+    handle: ({ params, services }) => {
       const { tenant, id } = params as { tenant: string; id: string };
       const deleted = services.models.list().map(({ model }) => model?.deleteSession(id, { tenant }) ?? false);
       if (deleted.includes(true)) return json({ id, object: 'session.deleted', deleted: true });
       throw refusal(404, 'session_not_found', `tenant ${JSON.stringify(tenant)} has no session ${JSON.stringify(id)}`);
     },
-  ),
-  ...adapterRoutes,
-];
+  },
+} satisfies RouteCodes;

@@ -1,6 +1,6 @@
 import { resolveServerLimits } from '../limits.ts';
 import { withModel } from '../resolve-model.ts';
-import { json, type Route } from '../route.ts';
+import { json, type RouteCodes } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
 import { writeMemoryBlock } from '../wire/memory-block.ts';
 import { anthropicErrors } from '../wire/anthropic/error-body.ts';
@@ -17,16 +17,11 @@ import { answerId, toSseError, withOrigin } from './answer.ts';
 const documented = resolveServerLimits();
 
 /** `POST /v1/messages` and `/v1/messages/count_tokens`. */
-export const anthropicRoutes: readonly Route[] = [
-  {
-    method: 'POST',
-    path: '/v1/messages',
-    scope: 'inference',
+export const routes = {
+  'POST /v1/messages': {
     summary: "Answers a conversation in Anthropic's format, at once or as a stream.",
     body: messagesRequestSchema(documented),
     ignoresUnknownFields: true,
-    isAnswer: true,
-    errors: anthropicErrors,
     async handle(exchange) {
       const { caller, services, readRequest } = exchange;
       const { limits } = services;
@@ -49,14 +44,10 @@ export const anthropicRoutes: readonly Route[] = [
       );
     },
   },
-  {
-    method: 'POST',
-    path: '/v1/messages/count_tokens',
-    scope: 'inference',
+  'POST /v1/messages/count_tokens': {
     summary: "Counts the tokens of a conversation in Anthropic's format.",
     body: countRequestSchema(documented),
     ignoresUnknownFields: true,
-    errors: anthropicErrors,
     async handle(exchange) {
       const { caller, services, readRequest } = exchange;
       const generation = await readRequest((body) => readCountRequest(body, services.limits));
@@ -64,4 +55,4 @@ export const anthropicRoutes: readonly Route[] = [
       return json({ input_tokens: numTokens });
     },
   },
-];
+} satisfies RouteCodes;

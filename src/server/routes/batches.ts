@@ -1,8 +1,7 @@
 import { MAX_RETENTION_MS, BATCH_WINDOW_MS, type Batch, isOpen } from '../batches/types.ts';
 import { refusal } from '../errors.ts';
-import { type Exchange, json, type Route } from '../route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import { createBatchSchema, readCreateBatch, writeBatch } from '../wire/openai/batch.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 import { PAGE_QUERY, readPage, writeList } from '../wire/openai/list-page.ts';
 import { batchesOf, findFile } from './files.ts';
 
@@ -19,15 +18,11 @@ async function findBatch(exchange: Exchange): Promise<Batch> {
 }
 
 /** Batches of requests that run in the background, in OpenAI's format. */
-export const batchRoutes: readonly Route[] = [
-  {
-    method: 'POST',
-    path: '/v1/batches',
-    scope: 'inference',
+export const routes = {
+  'POST /v1/batches': {
     summary: 'Starts a batch: the requests of an uploaded file run within 24 hours, at the lowest priority.',
     body: createBatchSchema,
     ignoresUnknownFields: true,
-    errors: openaiErrors,
     async handle(exchange) {
       const { caller, services } = exchange;
       const batches = batchesOf(exchange);
@@ -52,14 +47,9 @@ export const batchRoutes: readonly Route[] = [
       return json(writeBatch(batch));
     },
   },
-  {
-    method: 'GET',
-    path: '/v1/batches',
-    scope: 'read',
+  'GET /v1/batches': {
     summary: 'The batches, the newest first.',
-    body: null,
     query: PAGE_QUERY,
-    errors: openaiErrors,
     async handle(exchange) {
       const query = new URL(exchange.request.url).searchParams;
       const batches = await batchesOf(exchange).list(exchange.caller.tenant);
@@ -67,22 +57,12 @@ export const batchRoutes: readonly Route[] = [
       return json(writeList(data.map(writeBatch), hasMore));
     },
   },
-  {
-    method: 'GET',
-    path: '/v1/batches/:id',
-    scope: 'read',
+  'GET /v1/batches/:id': {
     summary: 'A batch with its status and the number of finished requests.',
-    body: null,
-    errors: openaiErrors,
     handle: async (exchange) => json(writeBatch(await findBatch(exchange))),
   },
-  {
-    method: 'POST',
-    path: '/v1/batches/:id/cancel',
-    scope: 'inference',
+  'POST /v1/batches/:id/cancel': {
     summary: 'Cancels a batch: running requests are aborted, finished ones keep their results.',
-    body: null,
-    errors: openaiErrors,
     async handle(exchange) {
       const { id } = await findBatch(exchange);
       const batch = await batchesOf(exchange).cancel(exchange.caller.tenant, id);
@@ -93,4 +73,4 @@ export const batchRoutes: readonly Route[] = [
       return json(writeBatch(batch));
     },
   },
-];
+} satisfies RouteCodes;

@@ -3,7 +3,7 @@ import type { RunningRequest } from '../../runtime/requests/request-pipeline.ts'
 import type { ChatMessage } from '../../runtime/lower-layers.ts';
 import { pacedResponse } from '../paced-response.ts';
 import { withModel } from '../resolve-model.ts';
-import { type Exchange, json, type Route } from '../route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
 import { storeAnswer } from '../stored/find-stored.ts';
 import { type ChatRequest, chatRequestSchema, readChatRequest } from '../wire/openai/chat-request.ts';
@@ -14,50 +14,47 @@ import { resolveServerLimits } from '../limits.ts';
 import { answerHead, toSseError, withOrigin } from './answer.ts';
 
 /** `POST /v1/chat/completions`. */
-export const chatCompletions: Route = {
-  method: 'POST',
-  path: '/v1/chat/completions',
-  scope: 'inference',
-  summary: 'Answers a conversation, at once or as a stream.',
-  body: chatRequestSchema(resolveServerLimits()),
-  ignoresUnknownFields: true,
-  isAnswer: true,
-  errors: openaiErrors,
-  async handle(exchange) {
-    const { caller, services } = exchange;
-    const request = await exchange.readRequest((body) => readChatRequest(body, services.limits));
-    const { generation, isStream, hasUsageChunk, isOlderForm } = request;
-    const running = await services.pipeline.start(await withModel(generation, exchange), caller);
-    const head = answerHead('chatcmpl', caller, services, running);
-    const options = { numChoices: generation.numChoices, tokenizer: running.tokenizer, hasUsageChunk, isOlderForm };
-    const store = (body: object): Promise<void> => storeChat(exchange, request, running, head, body);
-    if (!isStream) {
-      const answer = await collectChat(running.events, options);
-      const onEnd = (): void => {};
-      const contentType = 'application/json';
-      const { clock } = services;
-      if (answer.isLong && !request.isStored)
-        return withOrigin(
-          running,
-          pacedResponse(answer.writePieces(head), { contentType, clock, signal: caller.signal, onEnd }),
-        );
-      const body = answer.write(head);
-      await store(body);
-      return withOrigin(running, json(body));
-    }
-    const events = request.isStored ? collectEvents(running.events, options, (end) => store(end.write(head))) : running.events; // prettier-ignore
-    return withOrigin(
-      running,
-      createSseResponse({
-        caller,
-        services,
-        messages: writeChatStream(head, events, options),
-        abort: running.abort,
-        toError: toSseError(openaiErrors, caller, services),
-      }),
-    );
+export const routes = {
+  'POST /v1/chat/completions': {
+    summary: 'Answers a conversation, at once or as a stream.',
+    body: chatRequestSchema(resolveServerLimits()),
+    ignoresUnknownFields: true,
+    async handle(exchange) {
+      const { caller, services } = exchange;
+      const request = await exchange.readRequest((body) => readChatRequest(body, services.limits));
+      const { generation, isStream, hasUsageChunk, isOlderForm } = request;
+      const running = await services.pipeline.start(await withModel(generation, exchange), caller);
+      const head = answerHead('chatcmpl', caller, services, running);
+      const options = { numChoices: generation.numChoices, tokenizer: running.tokenizer, hasUsageChunk, isOlderForm };
+      const store = (body: object): Promise<void> => storeChat(exchange, request, running, head, body);
+      if (!isStream) {
+        const answer = await collectChat(running.events, options);
+        const onEnd = (): void => {};
+        const contentType = 'application/json';
+        const { clock } = services;
+        if (answer.isLong && !request.isStored)
+          return withOrigin(
+            running,
+            pacedResponse(answer.writePieces(head), { contentType, clock, signal: caller.signal, onEnd }),
+          );
+        const body = answer.write(head);
+        await store(body);
+        return withOrigin(running, json(body));
+      }
+      const events = request.isStored ? collectEvents(running.events, options, (end) => store(end.write(head))) : running.events; // prettier-ignore
+      return withOrigin(
+        running,
+        createSseResponse({
+          caller,
+          services,
+          messages: writeChatStream(head, events, options),
+          abort: running.abort,
+          toError: toSseError(openaiErrors, caller, services),
+        }),
+      );
+    },
   },
-};
+} satisfies RouteCodes;
 
 /** Stores a completion if its request asks for it. */
 async function storeChat(

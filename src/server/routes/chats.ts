@@ -1,8 +1,7 @@
 import { type ChatEntry, type ChatOwner, type ChatStore, MAX_CHATS, MAX_SEARCH_CHARS } from '../chats/chat-store.ts';
 import { refusal } from '../errors.ts';
-import { type Exchange, json, type Route } from '../route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import { booleanField, integerField, listField, objectField, readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts'; // prettier-ignore
-import { openaiErrors } from '../wire/openai/error-body.ts';
 import { readQuery } from '../wire/query-fields.ts';
 
 const FIELDS = {
@@ -40,15 +39,10 @@ function idOf({ params }: Exchange): string {
 const notFound = (id: string): Error => refusal(404, 'not_found', `conversation ${JSON.stringify(id)} not found`);
 
 /** Conversations of the dashboard, for each key its own. */
-export const chatRoutes: readonly Route[] = [
-  {
-    method: 'GET',
-    path: '/v1/chats',
-    scope: 'read',
+export const routes = {
+  'GET /v1/chats': {
     summary: `The dashboard's conversations of this key, the last changed first: at most ${MAX_CHATS}. With \`q\`, those that contain these words in the title or a message; messages are searched in the conversations changed last, up to ${MAX_SEARCH_CHARS / 1e6} million characters.`,
-    body: null,
     query: QUERY,
-    errors: openaiErrors,
     async handle(exchange) {
       const { q } = readQuery(exchange.request, QUERY);
       const store = storeOf(exchange);
@@ -57,13 +51,8 @@ export const chatRoutes: readonly Route[] = [
       return json({ object: 'list', data: chats.toSorted((a, b) => b.updatedMs - a.updatedMs).map(writeChat) });
     },
   },
-  {
-    method: 'GET',
-    path: '/v1/chats/:id',
-    scope: 'read',
+  'GET /v1/chats/:id': {
     summary: 'A conversation of the dashboard with its contents.',
-    body: null,
-    errors: openaiErrors,
     async handle(exchange) {
       const id = idOf(exchange);
       const chat = await storeOf(exchange).find(ownerOf(exchange), id);
@@ -71,13 +60,9 @@ export const chatRoutes: readonly Route[] = [
       return json({ ...writeChat(chat), content: chat.content });
     },
   },
-  {
-    method: 'POST',
-    path: '/v1/chats/:id',
-    scope: 'inference',
+  'POST /v1/chats/:id': {
     summary: 'Stores a conversation of the dashboard. A 409 if it no longer has the version that the request replaces.',
     body: schemaOf(FIELDS),
-    errors: openaiErrors,
     async handle(exchange) {
       const store = storeOf(exchange);
       const id = idOf(exchange);
@@ -86,17 +71,12 @@ export const chatRoutes: readonly Route[] = [
       return json(writeChat(await store.put(ownerOf(exchange), id, chat)));
     },
   },
-  {
-    method: 'DELETE',
-    path: '/v1/chats/:id',
-    scope: 'inference',
+  'DELETE /v1/chats/:id': {
     summary: 'Deletes a conversation of the dashboard.',
-    body: null,
-    errors: openaiErrors,
     async handle(exchange) {
       const id = idOf(exchange);
       if (!(await storeOf(exchange).delete(ownerOf(exchange), id))) throw notFound(id);
       return json({ id, object: 'dashboard.chat.deleted', deleted: true });
     },
   },
-];
+} satisfies RouteCodes;

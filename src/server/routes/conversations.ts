@@ -1,6 +1,6 @@
 import { refusal } from '../errors.ts';
 import { resolveServerLimits } from '../limits.ts';
-import { type Exchange, json, type Route } from '../route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import { deleteStored, findStored, updateStored } from '../stored/find-stored.ts';
 import type { ConversationItem, StoredObject } from '../stored/types.ts';
 import {
@@ -13,7 +13,6 @@ import {
   updateMetadataSchema,
   writeConversation,
 } from '../wire/openai/conversation.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 import { PAGE_QUERY, readPage, writeList } from '../wire/openai/list-page.ts';
 import { answerId } from './answer.ts';
 
@@ -65,84 +64,52 @@ async function deleteItem(exchange: Exchange): Promise<Response> {
 }
 
 /** `/v1/conversations`: items that responses continue. */
-export const conversationRoutes: readonly Route[] = [
-  {
-    method: 'POST',
-    path: '/v1/conversations',
-    scope: 'inference',
+export const routes = {
+  'POST /v1/conversations': {
     summary: 'Creates a conversation, whose items responses read and extend.',
     body: createConversationSchema(resolveServerLimits()),
     ignoresUnknownFields: true,
-    errors: openaiErrors,
     handle: create,
   },
-  {
-    method: 'GET',
-    path: '/v1/conversations/:id',
-    scope: 'read',
+  'GET /v1/conversations/:id': {
     summary: 'A conversation, without its items.',
-    body: null,
-    errors: openaiErrors,
     handle: async (exchange) => json(writeConversation(await findConversation(exchange))),
   },
-  {
-    method: 'POST',
-    path: '/v1/conversations/:id',
-    scope: 'inference',
+  'POST /v1/conversations/:id': {
     summary: "Replaces a conversation's metadata.",
     body: updateMetadataSchema,
     ignoresUnknownFields: true,
-    errors: openaiErrors,
     async handle(exchange) {
       const metadata = await exchange.readRequest(readMetadata);
       const change = (stored: StoredObject<typeof TYPE>) => ({ ...stored, metadata });
       return json(writeConversation(await updateStored(exchange, TYPE, exchange.params['id']!, change)));
     },
   },
-  {
-    method: 'DELETE',
-    path: '/v1/conversations/:id',
-    scope: 'inference',
+  'DELETE /v1/conversations/:id': {
     summary: 'Deletes a conversation with its items; its responses stay.',
-    body: null,
-    errors: openaiErrors,
     async handle(exchange) {
       const id = exchange.params['id']!;
       await deleteStored(exchange, TYPE, id);
       return json({ id, object: 'conversation.deleted', deleted: true });
     },
   },
-  {
-    method: 'POST',
-    path: '/v1/conversations/:id/items',
-    scope: 'inference',
+  'POST /v1/conversations/:id/items': {
     summary: 'Appends items to a conversation.',
     body: createItemsSchema(resolveServerLimits()),
     ignoresUnknownFields: true,
-    errors: openaiErrors,
     handle: addItems,
   },
-  {
-    method: 'GET',
-    path: '/v1/conversations/:id/items',
-    scope: 'read',
+  'GET /v1/conversations/:id/items': {
     summary: 'The items of a conversation, by default the last first.',
-    body: null,
     query: PAGE_QUERY,
-    errors: openaiErrors,
     async handle(exchange) {
       const { content } = await findConversation(exchange);
       const { data, hasMore } = readPage(content.items, new URL(exchange.request.url).searchParams, 'desc');
       return json(writeList(data, hasMore));
     },
   },
-  {
-    method: 'GET',
-    path: '/v1/conversations/:id/items/:item',
-    scope: 'read',
+  'GET /v1/conversations/:id/items/:item': {
     summary: 'An item of a conversation.',
-    body: null,
-    errors: openaiErrors,
     async handle(exchange) {
       const { content } = await findConversation(exchange);
       const isItem = ({ id }: ConversationItem): boolean => id === exchange.params['item'];
@@ -151,13 +118,8 @@ export const conversationRoutes: readonly Route[] = [
       return json(item);
     },
   },
-  {
-    method: 'DELETE',
-    path: '/v1/conversations/:id/items/:item',
-    scope: 'inference',
+  'DELETE /v1/conversations/:id/items/:item': {
     summary: 'Deletes an item of a conversation, and returns the conversation.',
-    body: null,
-    errors: openaiErrors,
     handle: deleteItem,
   },
-];
+} satisfies RouteCodes;

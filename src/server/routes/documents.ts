@@ -1,11 +1,10 @@
-import { DOCUMENT_LIMITS, type Memory, operationOf } from '../../runtime/lower-layers.ts';
+import { DOCUMENT_LIMITS, type Memory } from '../../runtime/lower-layers.ts';
+import { operationOf } from '../../runtime/memory-operations.ts';
 import { refusal } from '../errors.ts';
 import { readBytes, readJsonBody } from '../json-body.ts';
-import { type Exchange, json, type Route } from '../route.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import { tenantOf } from './operation-route.ts';
 
-const PATH = '/admin/memory/documents';
 const FIELD = { schema: { type: 'string' } };
 
 function memoryOf({ services: { memory } }: Exchange): Memory {
@@ -41,31 +40,34 @@ async function add(exchange: Exchange): Promise<object> {
   return memory.documents.add(tenant, { name, content, contentType, ...rest });
 }
 
-const documentRoute = (
-  method: Route['method'],
-  path: string,
-  summary: string,
-  answer: (exchange: Exchange) => Promise<object>,
-  more: Pick<Route, 'query'> = {},
-): Route => ({
-  method,
-  path,
-  scope: method === 'GET' ? 'read' : 'inference',
-  summary,
-  body: null,
-  errors: openaiErrors,
-  handle: async (exchange) => json(await answer(exchange)),
-  ...more,
-});
+const answering =
+  (answer: (exchange: Exchange) => Promise<object>) =>
+  async (exchange: Exchange): Promise<Response> =>
+    json(await answer(exchange));
 
 /** Documents as a resource. The operations `documents.*` do the same with JSON bodies. */
-export const documentRoutes: readonly Route[] = [
-  documentRoute('POST', PATH, 'Adds a document: the body is the file, with its content type, and the name is in the query; or JSON with name and text.', add, { query: { name: FIELD, topic: FIELD, folder: FIELD, expiresMs: { schema: { type: 'integer' } } } }), // prettier-ignore
-  documentRoute('GET', PATH, 'Lists the documents, the newest first, page by page.', (exchange) => {
-    const { searchParams } = new URL(exchange.request.url);
-    const [limit, after] = [searchParams.get('limit'), searchParams.get('after')];
-    return run(exchange, 'documents.list', { ...(limit === null ? {} : { limit: Number(limit) }), ...(after === null ? {} : { after }) }); // prettier-ignore
-  }, { query: { limit: { schema: { type: 'integer' } }, after: FIELD } }), // prettier-ignore
-  documentRoute('GET', `${PATH}/:id`, 'A document with its chunks.', (exchange) => run(exchange, 'documents.get', { id: exchange.params['id']! })), // prettier-ignore
-  documentRoute('DELETE', `${PATH}/:id`, 'Removes a document with its chunks.', (exchange) => run(exchange, 'documents.remove', { id: exchange.params['id']! })), // prettier-ignore
-];
+export const routes = {
+  'POST /admin/memory/documents': {
+    summary:
+      'Adds a document: the body is the file, with its content type, and the name is in the query; or JSON with name and text.',
+    query: { name: FIELD, topic: FIELD, folder: FIELD, expiresMs: { schema: { type: 'integer' } } },
+    handle: answering(add),
+  },
+  'GET /admin/memory/documents': {
+    summary: 'Lists the documents, the newest first, page by page.',
+    query: { limit: { schema: { type: 'integer' } }, after: FIELD },
+    handle: answering((exchange) => {
+      const { searchParams } = new URL(exchange.request.url);
+      const [limit, after] = [searchParams.get('limit'), searchParams.get('after')];
+      return run(exchange, 'documents.list', { ...(limit === null ? {} : { limit: Number(limit) }), ...(after === null ? {} : { after }) }); // prettier-ignore
+    }),
+  },
+  'GET /admin/memory/documents/:id': {
+    summary: 'A document with its chunks.',
+    handle: answering((exchange) => run(exchange, 'documents.get', { id: exchange.params['id']! })),
+  },
+  'DELETE /admin/memory/documents/:id': {
+    summary: 'Removes a document with its chunks.',
+    handle: answering((exchange) => run(exchange, 'documents.remove', { id: exchange.params['id']! })),
+  },
+} satisfies RouteCodes;

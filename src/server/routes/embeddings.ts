@@ -1,7 +1,7 @@
 import type { EmbedInput } from '../../runtime/embeddings.ts';
 import { resolveModelName } from '../model-name.ts';
 import { type PacedOptions, pacedResponse } from '../paced-response.ts';
-import type { Route } from '../route.ts';
+import type { RouteCodes } from '../route.ts';
 import { textResponse } from '../text-response.ts';
 import {
   choiceField,
@@ -15,7 +15,6 @@ import {
 } from '../wire/fields.ts';
 import { modelField } from '../wire/openai/chat-request.ts';
 import { type EmbeddingList, isShortList, writeEmbeddingList } from '../wire/openai/embedding-list.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 
 /** As in OpenAI's API. */
 const MAX_INPUTS = 2048;
@@ -70,42 +69,39 @@ const FIELDS = {
 } as const;
 
 /** `POST /v1/embeddings`: from an encoder, or from the hidden states of a decoder. */
-export const embeddings: Route = {
-  method: 'POST',
-  path: '/v1/embeddings',
-  scope: 'inference',
-  summary: 'Embeddings of texts.',
-  body: schemaOf(FIELDS),
-  ignoresUnknownFields: true,
-  isAnswer: true,
-  errors: openaiErrors,
-  async handle({ readRequest, services, caller }) {
-    const fields = await readRequest((body) => readFields(body, FIELDS));
-    const { input } = fields;
-    const name = resolveModelName(fields.model ?? '', services, caller);
-    const { limits, admission, models } = services;
-    const leave = admission.enter(caller.tenant);
-    try {
-      const lease = await models.acquire(name, { ...caller, waitMs: limits.modelWaitMs });
+export const routes = {
+  'POST /v1/embeddings': {
+    summary: 'Embeddings of texts.',
+    body: schemaOf(FIELDS),
+    ignoresUnknownFields: true,
+    async handle({ readRequest, services, caller }) {
+      const fields = await readRequest((body) => readFields(body, FIELDS));
+      const { input } = fields;
+      const name = resolveModelName(fields.model ?? '', services, caller);
+      const { limits, admission, models } = services;
+      const leave = admission.enter(caller.tenant);
       try {
-        const { embeddings: vectors, usage } = await lease.model.embed(input, {
-          tenant: caller.tenant,
-          signal: caller.signal,
-          ...(caller.priority === undefined ? {} : { priority: caller.priority }),
-          ...(fields.dimensions === null ? {} : { dimensions: fields.dimensions }),
-        });
-        const id = `embd-${caller.requestId}`;
-        const list = { id, model: lease.id, vectors, isBase64: fields.encoding_format === 'base64', usage };
-        return writeList(list, { clock: services.clock, signal: caller.signal, onEnd: leave });
-      } finally {
-        lease.release();
+        const lease = await models.acquire(name, { ...caller, waitMs: limits.modelWaitMs });
+        try {
+          const { embeddings: vectors, usage } = await lease.model.embed(input, {
+            tenant: caller.tenant,
+            signal: caller.signal,
+            ...(caller.priority === undefined ? {} : { priority: caller.priority }),
+            ...(fields.dimensions === null ? {} : { dimensions: fields.dimensions }),
+          });
+          const id = `embd-${caller.requestId}`;
+          const list = { id, model: lease.id, vectors, isBase64: fields.encoding_format === 'base64', usage };
+          return writeList(list, { clock: services.clock, signal: caller.signal, onEnd: leave });
+        } finally {
+          lease.release();
+        }
+      } catch (error) {
+        leave();
+        throw error;
       }
-    } catch (error) {
-      leave();
-      throw error;
-    }
+    },
   },
-};
+} satisfies RouteCodes;
 
 /** A long list counts as a running request until it is written. */
 function writeList(list: EmbeddingList, pacing: Omit<PacedOptions, 'contentType'>): Response {

@@ -7,7 +7,7 @@ import {
   type ReportedOutcome,
 } from '../../runtime/learning/operations/index.ts';
 import { refusal } from '../errors.ts';
-import { json, type Route } from '../route.ts';
+import { json, type RouteCodes } from '../route.ts';
 import type { Services } from '../services.ts';
 import { explainRateLimit } from './learning.ts';
 import {
@@ -19,7 +19,6 @@ import {
   schemaOf,
   stringField,
 } from '../wire/fields.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 
 /** As in the operation `feedback`. */
 const MAX_COMMENT = 4096;
@@ -39,56 +38,47 @@ const FIELDS = {
 /** How long the response waits for the instant learning loop; most loops take less. */
 const LEARN_WAIT_MS = 100;
 
-/** `POST /v1/feedback`. */
-export const feedback: Route = {
-  method: 'POST',
-  path: '/v1/feedback',
-  scope: 'inference',
-  summary: 'Rates or corrects an answer: score, thumbs, the right answer, or the recalled texts that it used.',
-  body: schemaOf(FIELDS),
-  errors: openaiErrors,
-  async handle({ readBody, caller, services }) {
-    const { request_id: requestId, used_sources: usedSources, source, target, ...parts } = readFields(await readBody(), FIELDS); // prettier-ignore
-    const feedback = { ...parts, requestId, source: source ?? ('api' as const), target: target ?? ('answer' as const), usedSources }; // prettier-ignore
-    if (usedSources === null && Object.values(parts).every((part) => part === null)) {
-      const message = "one of 'score', 'thumbs', 'correction', 'comment' or 'used_sources' is required";
-      throw refusal(400, 'missing_required_parameter', message, { param: 'score' });
-    }
-    const log = feedbackLog(services);
-    try {
-      const report = await giveFeedback(log, caller.tenant, feedback, LEARN_WAIT_MS);
-      services.metrics.countFeedback(feedback.source);
-      return json(writeReport(report));
-    } catch (error) {
-      throw explain(error);
-    }
+/** `POST /v1/feedback`, and what became of it. */
+export const routes = {
+  'POST /v1/feedback': {
+    summary: 'Rates or corrects an answer: score, thumbs, the right answer, or the recalled texts that it used.',
+    body: schemaOf(FIELDS),
+    async handle({ readBody, caller, services }) {
+      const { request_id: requestId, used_sources: usedSources, source, target, ...parts } = readFields(await readBody(), FIELDS); // prettier-ignore
+      const feedback = { ...parts, requestId, source: source ?? ('api' as const), target: target ?? ('answer' as const), usedSources }; // prettier-ignore
+      if (usedSources === null && Object.values(parts).every((part) => part === null)) {
+        const message = "one of 'score', 'thumbs', 'correction', 'comment' or 'used_sources' is required";
+        throw refusal(400, 'missing_required_parameter', message, { param: 'score' });
+      }
+      const log = feedbackLog(services);
+      try {
+        const report = await giveFeedback(log, caller.tenant, feedback, LEARN_WAIT_MS);
+        services.metrics.countFeedback(feedback.source);
+        return json(writeReport(report));
+      } catch (error) {
+        throw explain(error);
+      }
+    },
   },
-};
-
-/** `GET /v1/feedback/{id}`. */
-export const feedbackReceipt: Route = {
-  method: 'GET',
-  path: '/v1/feedback/:id',
-  scope: 'inference',
-  summary:
-    'What became of the feedback on a request: remembered, learned, refused and why, already known or superseded.',
-  body: null,
-  errors: openaiErrors,
-  async handle({ params, caller, services }) {
-    try {
-      const { requestId, verdict, quality, outcome } = await readReceipt(feedbackLog(services), caller.tenant, params['id']!); // prettier-ignore
-      return json({
-        object: 'feedback',
-        request_id: requestId,
-        verdict,
-        quality,
-        outcome: outcome && writeOutcome(outcome),
-      });
-    } catch (error) {
-      throw explain(error);
-    }
+  'GET /v1/feedback/:id': {
+    summary:
+      'What became of the feedback on a request: remembered, learned, refused and why, already known or superseded.',
+    async handle({ params, caller, services }) {
+      try {
+        const { requestId, verdict, quality, outcome } = await readReceipt(feedbackLog(services), caller.tenant, params['id']!); // prettier-ignore
+        return json({
+          object: 'feedback',
+          request_id: requestId,
+          verdict,
+          quality,
+          outcome: outcome && writeOutcome(outcome),
+        });
+      } catch (error) {
+        throw explain(error);
+      }
+    },
   },
-};
+} satisfies RouteCodes;
 
 function feedbackLog({ feedback: log }: Services) {
   if (log !== null) return log;

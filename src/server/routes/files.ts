@@ -3,10 +3,9 @@ import type { StoredFile } from '../batches/file-store.ts';
 import { isOpen } from '../batches/types.ts';
 import { refusal } from '../errors.ts';
 import { readBytes } from '../json-body.ts';
-import { type Exchange, json, type Route } from '../route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import { choiceField } from '../wire/fields.ts';
 import { readUpload, writeFile } from '../wire/openai/file.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 import { writeList } from '../wire/openai/list-page.ts';
 import { pageAfter, readOption } from '../wire/page-query.ts';
 import { queryInteger } from '../wire/query-fields.ts';
@@ -42,11 +41,8 @@ async function readForm({ request, services }: Exchange): Promise<FormData> {
 }
 
 /** Files of batch requests and results, in OpenAI's format. */
-export const fileRoutes: readonly Route[] = [
-  {
-    method: 'POST',
-    path: '/v1/files',
-    scope: 'inference',
+export const routes = {
+  'POST /v1/files': {
     summary: 'Uploads a file with the requests of a batch, one JSON object per line.',
     body: {
       type: 'object',
@@ -60,7 +56,6 @@ export const fileRoutes: readonly Route[] = [
       additionalProperties: false,
     },
     bodyType: 'multipart/form-data',
-    errors: openaiErrors,
     async handle(exchange) {
       const { caller, services } = exchange;
       const { files } = batchesOf(exchange);
@@ -83,19 +78,14 @@ export const fileRoutes: readonly Route[] = [
       return json(writeFile(file));
     },
   },
-  {
-    method: 'GET',
-    path: '/v1/files',
-    scope: 'read',
+  'GET /v1/files': {
     summary: 'The files, by default the newest first.',
-    body: null,
     query: {
       after: { schema: { type: 'string' } },
       limit: { schema: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: MAX_PAGE } },
       order: { schema: { type: 'string', enum: ['asc', 'desc'] } },
       purpose: { schema: { type: 'string', enum: ['batch', 'batch_output'] } },
     },
-    errors: openaiErrors,
     async handle(exchange) {
       const query = new URL(exchange.request.url).searchParams;
       const limit = readOption(query, 'limit', queryInteger(1, MAX_PAGE), MAX_PAGE);
@@ -108,34 +98,19 @@ export const fileRoutes: readonly Route[] = [
       return json(writeList(data.map(writeFile), hasMore));
     },
   },
-  {
-    method: 'GET',
-    path: '/v1/files/:id',
-    scope: 'read',
+  'GET /v1/files/:id': {
     summary: 'A file without its content.',
-    body: null,
-    errors: openaiErrors,
     handle: async (exchange) => json(writeFile(await findFile(exchange, exchange.params['id']!))),
   },
-  {
-    method: 'GET',
-    path: '/v1/files/:id/content',
-    scope: 'read',
+  'GET /v1/files/:id/content': {
     summary: 'The content of a file: the requests as uploaded, or the results of a batch in the order of its lines.',
-    body: null,
-    errors: openaiErrors,
     async handle(exchange) {
       const file = await findFile(exchange, exchange.params['id']!);
       return textStream(exchange, batchesOf(exchange).files.content(exchange.caller.tenant, file));
     },
   },
-  {
-    method: 'DELETE',
-    path: '/v1/files/:id',
-    scope: 'inference',
+  'DELETE /v1/files/:id': {
     summary: 'Deletes a file; a 409 while a batch reads it.',
-    body: null,
-    errors: openaiErrors,
     async handle(exchange) {
       const { tenant } = exchange.caller;
       const file = await findFile(exchange, exchange.params['id']!);
@@ -152,7 +127,7 @@ export const fileRoutes: readonly Route[] = [
       return json({ id: file.id, object: 'file', deleted: true });
     },
   },
-];
+} satisfies RouteCodes;
 
 /** A response that reads pieces of text as the client does; a revoked key does not get the rest. */
 export function textStream({ services, caller }: Exchange, pieces: AsyncGenerator<string>): Response {

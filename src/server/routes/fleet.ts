@@ -2,8 +2,7 @@ import { refusal } from '../errors.ts';
 import { createBlockStream } from '../fleet/block-stream.ts';
 import { ASK_HEADER, isValidAsk } from '../fleet/fleet-ask.ts';
 import type { FleetNode } from '../fleet/fleet-node.ts';
-import { type Exchange, json, type Route } from '../route.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 
 /** The fleet, for gateways that know its secret; keys of users do not open these routes. */
 function requireGateway({ request, services }: Exchange, path: string): { fleet: FleetNode; ask: string } {
@@ -15,14 +14,9 @@ function requireGateway({ request, services }: Exchange, path: string): { fleet:
   throw refusal(403, 'not_in_fleet', message, { type: 'permission_error' });
 }
 
-export const fleetRoutes: readonly Route[] = [
-  {
-    method: 'GET',
-    path: '/fleet/state',
-    scope: 'public',
+export const routes = {
+  'GET /fleet/state': {
     summary: 'For gateways of the same fleet: version, models with their hashes, and requests in progress, signed.',
-    body: null,
-    errors: openaiErrors,
     handle(exchange) {
       const { fleet, ask } = requireGateway(exchange, '/fleet/state');
       const { models, admission, version } = exchange.services;
@@ -42,13 +36,8 @@ export const fleetRoutes: readonly Route[] = [
       return json({ state, signature: fleet.keys.sign('state', `${ask} ${state}`) });
     },
   },
-  {
-    method: 'GET',
-    path: '/fleet/events',
-    scope: 'public',
+  'GET /fleet/events': {
     summary: 'For gateways of the same fleet: cached blocks and their changes as a stream of signed KV events.',
-    body: null,
-    errors: openaiErrors,
     handle(exchange) {
       const { fleet, ask } = requireGateway(exchange, '/fleet/events');
       const { clock, admission } = exchange.services;
@@ -59,4 +48,4 @@ export const fleetRoutes: readonly Route[] = [
       });
     },
   },
-];
+} satisfies RouteCodes;

@@ -1,8 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { LEARNING_OPERATIONS, learningPath } from '../../runtime/learning/operations/index.ts';
 import { refusal } from '../errors.ts';
-import type { Route } from '../route.ts';
-import { operationRoute } from './operation-route.ts';
+import { operationRoutes } from './operation-route.ts';
 
 /** Turns the rate limit of feedback into a 429 with a retry time; other errors stay unchanged. */
 export function explainRateLimit(error: unknown): unknown {
@@ -15,11 +14,9 @@ export function explainRateLimit(error: unknown): unknown {
 }
 
 /** Every operation of learning as a route. */
-export const learningRoutes: readonly Route[] = LEARNING_OPERATIONS.map((operation) =>
-  operationRoute(operation, {
-    pathOf: learningPath,
-    targetOf: ({ learning }) => learning,
-    unavailable: 'learning is off: the server was started with --no-learning or without memory',
-    explain: explainRateLimit,
-  }),
-);
+export const routes = operationRoutes(LEARNING_OPERATIONS, {
+  pathOf: learningPath,
+  targetOf: ({ learning }) => learning,
+  unavailable: 'learning is off: the server was started with --no-learning or without memory',
+  explain: explainRateLimit,
+});

@@ -3,52 +3,36 @@ import { writeHistory } from '../live/history.ts';
 import { takeSnapshot } from '../live/snapshot.ts';
 import { watchResponse } from '../live/watch-response.ts';
 import { waitFor } from '../../core/abort.ts';
-import { json, type Route } from '../route.ts';
+import { json, type RouteCodes } from '../route.ts';
 import type { Services } from '../services.ts';
 import type { SseMessage } from '../sse.ts';
 import { queryInteger, readQuery } from '../wire/query-fields.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 
 const EVENT_OPTIONS = { interval_ms: queryInteger(250, 60_000) };
 const DEFAULT_INTERVAL_MS = 1000;
 
 /** The live view, once and as a stream. */
-export const liveRoutes: readonly Route[] = [
-  {
-    method: 'GET',
-    path: '/admin/live',
-    scope: 'operate',
+export const routes = {
+  'GET /admin/live': {
     summary: 'Current requests, batch, rates, latency percentiles of the last minute, and the page pool by tier.',
-    body: null,
     query: {},
-    errors: openaiErrors,
     async handle({ request, caller, services }) {
       readQuery(request, {});
       return json(await takeSnapshot(services, caller));
     },
   },
-  {
-    method: 'GET',
-    path: '/admin/live/history',
-    scope: 'operate',
+  'GET /admin/live/history': {
     summary:
       'The last hour of all models in samples of five seconds: rates, batch, queue, memory budget and prefix cache; answered and failed requests since the start.',
-    body: null,
     query: {},
-    errors: openaiErrors,
     handle({ request, services }) {
       readQuery(request, {});
       return json(writeHistory(services.history));
     },
   },
-  {
-    method: 'GET',
-    path: '/admin/live/events',
-    scope: 'operate',
+  'GET /admin/live/events': {
     summary: 'The same as a stream of events, by default one per second.',
-    body: null,
     query: EVENT_OPTIONS,
-    errors: openaiErrors,
     handle({ request, caller, services }) {
       const { interval_ms: intervalMs } = readQuery(request, EVENT_OPTIONS);
       return watchResponse({ caller, services }, (signal) =>
@@ -56,7 +40,7 @@ export const liveRoutes: readonly Route[] = [
       );
     },
   },
-];
+} satisfies RouteCodes;
 
 /** A key can be revoked, or the server shut down, while a client watches: checked before each snapshot. */
 async function* snapshots(

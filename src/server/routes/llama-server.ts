@@ -3,7 +3,7 @@ import { refusal } from '../errors.ts';
 import { resolveServerLimits } from '../limits.ts';
 import { requireFirstModel, resolveModelName } from '../model-name.ts';
 import { withModel } from '../resolve-model.ts';
-import { type Exchange, json, type Route } from '../route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import type { Services } from '../services.ts';
 import { createSseResponse } from '../sse.ts';
 import {
@@ -54,39 +54,24 @@ async function answer(exchange: Exchange, request: NativeRequest): Promise<Respo
 }
 
 /** llama-server's own routes, for its clients. */
-export const llamaServerRoutes: readonly Route[] = [
-  {
-    method: 'POST',
-    path: '/completion',
-    scope: 'inference',
+export const routes = {
+  'POST /completion': {
     summary: "Continues a text, in llama-server's format.",
     body: nativeCompletionSchema(resolveServerLimits()),
     ignoresUnknownFields: true,
-    isAnswer: true,
-    errors: openaiErrors,
     handle: async (exchange) =>
       answer(exchange, await exchange.readRequest((body) => readNativeCompletion(body, contextOf(exchange)))),
   },
-  {
-    method: 'POST',
-    path: '/infill',
-    scope: 'inference',
+  'POST /infill': {
     summary: "Fills the gap between two texts, in llama-server's format. Requires a model with tokens for that.",
     body: infillSchema,
     ignoresUnknownFields: true,
-    isAnswer: true,
-    errors: openaiErrors,
     handle: async (exchange) =>
       answer(exchange, await exchange.readRequest((body) => readInfill(body, contextOf(exchange)))),
   },
-  {
-    method: 'GET',
-    path: '/lora-adapters',
-    scope: 'read',
+  'GET /lora-adapters': {
     summary: 'The adapters of a model and their scales for requests that choose none; `lora` chooses them by number.',
-    body: null,
     query: MODEL_QUERY,
-    errors: openaiErrors,
     handle({ request, services }) {
       const status = services.models.find(modelOfQuery(request) ?? requireFirstModel(services));
       if (status === null) throw refusal(404, 'model_not_found', 'the model does not exist here', { param: 'model' });
@@ -97,15 +82,11 @@ export const llamaServerRoutes: readonly Route[] = [
       return json(adapters.map(({ name }, id) => ({ id, path: name, scale: scales.get(name) ?? 0 })));
     },
   },
-  {
-    method: 'POST',
-    path: '/lora-adapters',
-    scope: 'admin',
+  'POST /lora-adapters': {
     summary:
       "Sets the scales of a model's adapters for requests that choose none, in place of learned ones; the others get 0.",
     body: loraField.schema,
     query: MODEL_QUERY,
-    errors: openaiErrors,
     async handle(exchange) {
       const { services } = exchange;
       const list = loraField.read(await exchange.readBody(), 'body');
@@ -117,4 +98,4 @@ export const llamaServerRoutes: readonly Route[] = [
       });
     },
   },
-];
+} satisfies RouteCodes;

@@ -1,5 +1,6 @@
-import { createMcpServer, operationOf, PROTOCOL_VERSIONS } from '../../runtime/lower-layers.ts';
 import type { ChatMessage } from '../../runtime/lower-layers.ts';
+import { createMcpServer, PROTOCOL_VERSIONS } from '../../runtime/mcp.ts';
+import { operationOf } from '../../runtime/memory-operations.ts';
 import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
 import {
   createOwnTools,
@@ -10,17 +11,8 @@ import {
 import { refusal } from '../errors.ts';
 import { allowedBy } from '../guard.ts';
 import { withModel } from '../resolve-model.ts';
-import { type ErrorFormat, type Exchange, json, type Route } from '../route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import { explainRoute } from './model-decision.ts';
-
-/** Errors before a message was read. */
-const mcpErrors: ErrorFormat = {
-  body: ({ message, status }) => ({
-    jsonrpc: '2.0',
-    id: null,
-    error: { code: status < 500 ? -32_600 : -32_603, message },
-  }),
-};
 
 /** The parts that the caller's key allows, of the caller's tenant only. */
 function targetOf(exchange: Exchange): OwnToolsTarget {
@@ -52,39 +44,37 @@ async function generate(exchange: Exchange, input: GenerateToolInput, signal: Ab
 }
 
 /** `POST /mcp`: an MCP server over streamable HTTP without sessions. */
-export const mcpRoute: Route = {
-  method: 'POST',
-  path: '/mcp',
-  scope: 'read',
-  summary: "MCP server with this server's memory, audit log, router and models as tools.",
-  body: {
-    type: 'object',
-    properties: {
-      jsonrpc: { const: '2.0' },
-      id: { type: ['string', 'integer'] },
-      method: { type: 'string' },
-      params: { type: 'object' },
+export const routes = {
+  'POST /mcp': {
+    summary: "MCP server with this server's memory, audit log, router and models as tools.",
+    body: {
+      type: 'object',
+      properties: {
+        jsonrpc: { const: '2.0' },
+        id: { type: ['string', 'integer'] },
+        method: { type: 'string' },
+        params: { type: 'object' },
+      },
+      required: ['jsonrpc', 'method'],
     },
-    required: ['jsonrpc', 'method'],
+    async handle(exchange) {
+      const { services, caller, request } = exchange;
+      const version = request.headers.get('mcp-protocol-version');
+      if (version !== null && !(PROTOCOL_VERSIONS as readonly string[]).includes(version)) {
+        const message = `the protocol version ${JSON.stringify(version.slice(0, 40))} is not supported; known are ${PROTOCOL_VERSIONS.join(', ')}`;
+        throw refusal(400, 'unsupported', message);
+      }
+      const server = createMcpServer(createOwnTools(targetOf(exchange)), {
+        version: services.version,
+        instructions: OWN_INSTRUCTIONS,
+        report: (error) =>
+          services.logger.log('error', 'mcp', {
+            requestId: caller.requestId,
+            reason: String((error as Error)?.stack ?? error),
+          }),
+      });
+      const reply = await server.handle(await exchange.readBody(), caller.signal);
+      return reply === null ? new Response(null, { status: 202 }) : json(reply);
+    },
   },
-  errors: mcpErrors,
-  async handle(exchange) {
-    const { services, caller, request } = exchange;
-    const version = request.headers.get('mcp-protocol-version');
-    if (version !== null && !(PROTOCOL_VERSIONS as readonly string[]).includes(version)) {
-      const message = `the protocol version ${JSON.stringify(version.slice(0, 40))} is not supported; known are ${PROTOCOL_VERSIONS.join(', ')}`;
-      throw refusal(400, 'unsupported', message);
-    }
-    const server = createMcpServer(createOwnTools(targetOf(exchange)), {
-      version: services.version,
-      instructions: OWN_INSTRUCTIONS,
-      report: (error) =>
-        services.logger.log('error', 'mcp', {
-          requestId: caller.requestId,
-          reason: String((error as Error)?.stack ?? error),
-        }),
-    });
-    const reply = await server.handle(await exchange.readBody(), caller.signal);
-    return reply === null ? new Response(null, { status: 202 }) : json(reply);
-  },
-};
+} satisfies RouteCodes;

@@ -5,19 +5,10 @@ import type { ModelCatalog } from '../model-catalog.ts';
 import { displayNameOf } from '../model-name.ts';
 import type { ModelStatus } from '../../runtime/requests/model-host.ts';
 import { measureBriefly, median } from '../../runtime/measure-speed.ts';
-import { type Exchange, json, type Route } from '../route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import type { Services } from '../services.ts';
-import {
-  booleanField,
-  integerField,
-  type JsonSchema,
-  readFields,
-  requiredField,
-  schemaOf,
-  stringField,
-} from '../wire/fields.ts';
+import { booleanField, integerField, readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts';
 import { queryBoolean, queryInteger, readQuery } from '../wire/query-fields.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 
 const MAX_WAIT_MS = 50_000;
 const DEFAULT_DRAIN_MS = 10_000;
@@ -57,71 +48,40 @@ const writeStatus = (status: ModelStatus, services: Pick<Services, 'library' | '
   error: status.error,
 });
 
-const route = (
-  method: Route['method'],
-  path: string,
-  scope: Route['scope'],
-  summary: string,
-  handle: Route['handle'],
-  body: JsonSchema | null = null,
-): Route => ({ method, path, scope, summary, body, errors: openaiErrors, handle });
-
 export function requireCatalog({ catalog }: Pick<Services, 'catalog'>): ModelCatalog {
   if (catalog !== null) return catalog;
   throw refusal(501, 'not_implemented', 'models cannot be added to this server');
 }
 
 /** Adding, loading and removing models while the server runs. */
-export const modelAdminRoutes: readonly Route[] = [
-  {
-    ...route(
-      'GET',
-      '/admin/models',
-      'operate',
-      'Served models, downloaded files, and which of them fit into memory.',
-      list,
-    ),
+export const routes = {
+  'GET /admin/models': {
+    summary: 'Served models, downloaded files, and which of them fit into memory.',
+    handle: list,
     query: {},
   },
-  {
-    ...route(
-      'GET',
-      '/admin/models/suggestions',
-      'operate',
-      'Models for a first try: download size, memory, output speed on this machine (estimates), and which fit.',
-      suggest,
-    ),
+  'GET /admin/models/suggestions': {
+    summary: 'Models for a first try: download size, memory, output speed on this machine (estimates), and which fit.',
+    handle: suggest,
     query: {},
   },
-  route(
-    'POST',
-    '/admin/models/load',
-    'admin',
-    'Loads a served model, or adds one whose file is downloaded; 202 while it is loading.',
-    load,
-    schemaOf(LOAD),
-  ),
-  route(
-    'POST',
-    '/admin/models/unload',
-    'admin',
-    'Unloads a model; one in use only with `force`, after `drain_ms`. The next request loads it again.',
-    unload,
-    schemaOf(UNLOAD),
-  ),
-  route(
-    'POST',
-    '/admin/models/benchmark',
-    'admin',
-    'Measures the prompt and output speed of a model on this machine, within a few seconds.',
-    benchmark,
-    schemaOf(BENCHMARK),
-  ),
-  {
-    ...route('DELETE', '/admin/models/:id{.+}', 'admin', 'Unloads and removes an added model.', remove),
-    query: REMOVE,
+  'POST /admin/models/load': {
+    summary: 'Loads a served model, or adds one whose file is downloaded; 202 while it is loading.',
+    body: schemaOf(LOAD),
+    handle: load,
   },
-];
+  'POST /admin/models/unload': {
+    summary: 'Unloads a model; one in use only with `force`, after `drain_ms`. The next request loads it again.',
+    body: schemaOf(UNLOAD),
+    handle: unload,
+  },
+  'POST /admin/models/benchmark': {
+    summary: 'Measures the prompt and output speed of a model on this machine, within a few seconds.',
+    body: schemaOf(BENCHMARK),
+    handle: benchmark,
+  },
+  'DELETE /admin/models/:id{.+}': { summary: 'Unloads and removes an added model.', handle: remove, query: REMOVE },
+} satisfies RouteCodes;
 
 async function list({ request, services }: Exchange): Promise<Response> {
   readQuery(request, {});

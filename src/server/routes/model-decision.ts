@@ -1,13 +1,12 @@
 import { refusal } from '../errors.ts';
 import type { ChatMessage } from '../../runtime/lower-layers.ts';
 import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
-import { type Exchange, json, type Route } from '../route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import { loadOf, probeCandidates, questionOf } from '../../runtime/requests/route-request.ts';
 import { readFields, schemaOf, stringField, type Values } from '../wire/fields.ts';
 import { maxTokensField, tokenLimitOf } from '../wire/token-limit.ts';
 import { messagesField } from '../wire/openai/messages.ts';
 import { isSamplingOpen, SAMPLING_FIELDS } from '../wire/openai/sampling-fields.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 
 const FIELDS = {
   prompt: stringField(2 ** 20, 1),
@@ -52,19 +51,17 @@ export async function explainRoute(
 }
 
 /** `POST /v1/route`: the router's decision for a prompt. */
-export const modelDecision: Route = {
-  method: 'POST',
-  path: '/v1/route',
-  scope: 'inference',
-  summary: 'The candidate that the router would choose for a prompt, and the reason, without generating.',
-  body: schemaOf(FIELDS),
-  ignoresUnknownFields: true,
-  errors: openaiErrors,
-  async handle(exchange) {
-    const { prompt, messages, ...fields } = await exchange.readRequest((body) => readFields(body, FIELDS));
-    if ((prompt === null) === (messages === null)) {
-      throw refusal(400, 'invalid_value', "exactly one of 'prompt' and 'messages' is required", { param: 'prompt' });
-    }
-    return json({ object: 'route', ...(await explainRoute(exchange, messages ?? prompt!, fields)) });
+export const routes = {
+  'POST /v1/route': {
+    summary: 'The candidate that the router would choose for a prompt, and the reason, without generating.',
+    body: schemaOf(FIELDS),
+    ignoresUnknownFields: true,
+    async handle(exchange) {
+      const { prompt, messages, ...fields } = await exchange.readRequest((body) => readFields(body, FIELDS));
+      if ((prompt === null) === (messages === null)) {
+        throw refusal(400, 'invalid_value', "exactly one of 'prompt' and 'messages' is required", { param: 'prompt' });
+      }
+      return json({ object: 'route', ...(await explainRoute(exchange, messages ?? prompt!, fields)) });
+    },
   },
-};
+} satisfies RouteCodes;

@@ -1,12 +1,11 @@
 import { refusal } from '../errors.ts';
 import { watchResponse } from '../live/watch-response.ts';
 import type { PullJob, PullJobs } from '../pull-jobs.ts';
-import { type Exchange, json, type Route } from '../route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import type { Services } from '../services.ts';
 import type { SseMessage } from '../sse.ts';
 import { readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts';
 import { readQuery } from '../wire/query-fields.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 import { requireCatalog } from './model-admin.ts';
 
 const PULL = { model: requiredField(stringField(512, 1)) };
@@ -37,57 +36,38 @@ function requirePull(job: PullJob | null, id: string): PullJob {
 }
 
 /** Downloads of models while the server runs. */
-export const pullRoutes: readonly Route[] = [
-  {
-    method: 'POST',
-    path: '/admin/models/pull',
-    scope: 'admin',
+export const routes = {
+  'POST /admin/models/pull': {
     summary: "Downloads a model's file; the progress is at /admin/models/pulls/ID/events.",
     body: schemaOf(PULL),
-    errors: openaiErrors,
     async handle({ services, readBody }) {
       const jobs = jobsOf(services);
       const { model } = readFields(await readBody(), PULL);
       return json(writePull(jobs.start(model)), 202);
     },
   },
-  {
-    method: 'GET',
-    path: '/admin/models/pulls',
-    scope: 'operate',
+  'GET /admin/models/pulls': {
     summary: 'Recent pulls, newest first.',
-    body: null,
     query: {},
-    errors: openaiErrors,
     handle({ request, services }) {
       readQuery(request, {});
       return json({ object: 'list', data: jobsOf(services).list().map(writePull) });
     },
   },
-  {
-    method: 'GET',
-    path: '/admin/models/pulls/:id/events',
-    scope: 'operate',
+  'GET /admin/models/pulls/:id/events': {
     summary: 'Progress of a pull as a stream of events, until it ends.',
-    body: null,
     query: {},
-    errors: openaiErrors,
     handle: watch,
   },
-  {
-    method: 'DELETE',
-    path: '/admin/models/pulls/:id',
-    scope: 'admin',
+  'DELETE /admin/models/pulls/:id': {
     summary: 'Cancels a pull; the next one resumes from the downloaded part.',
-    body: null,
     query: {},
-    errors: openaiErrors,
     handle({ request, params, services }) {
       readQuery(request, {});
       return json(writePull(requirePull(jobsOf(services).cancel(params['id']!), params['id']!)));
     },
   },
-];
+} satisfies RouteCodes;
 
 function watch({ request, params, caller, services }: Exchange): Response {
   readQuery(request, {});

@@ -2,11 +2,10 @@ import { refusal } from '../errors.ts';
 import type { ModelStatus } from '../../runtime/requests/model-host.ts';
 import { displayNameOf } from '../model-name.ts';
 import type { SavedModel } from '../model-library.ts';
-import { json, type Route } from '../route.ts';
+import { json, type RouteCodes } from '../route.ts';
 import type { Services } from '../services.ts';
 import { isAnthropicClient } from '../wire/anthropic/client.ts';
 import { writeModelInfo, writeModelPage } from '../wire/anthropic/models.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 
 const writeEntry = (id: string, displayName: string, created: number) => ({
   id,
@@ -61,14 +60,9 @@ const writeRouterAlias = ({ routing, startedMs }: Services) =>
       ];
 
 /** `GET /v1/models` and `/v1/models/ID`, in OpenAI's or Anthropic's format. */
-export const modelRoutes: readonly Route[] = [
-  {
-    method: 'GET',
-    path: '/v1/models',
-    scope: 'read',
+export const routes = {
+  'GET /v1/models': {
     summary: 'The available models.',
-    body: null,
-    errors: openaiErrors,
     async handle({ request, services }) {
       const models = services.models.list();
       if (isAnthropicClient(request)) {
@@ -81,13 +75,8 @@ export const modelRoutes: readonly Route[] = [
       });
     },
   },
-  {
-    method: 'GET',
-    path: '/v1/models/:id{.+}',
-    scope: 'read',
+  'GET /v1/models/:id{.+}': {
     summary: 'One model, by id or alias.',
-    body: null,
-    errors: openaiErrors,
     async handle({ request, params, services, caller }) {
       const id = params['id']!;
       const status = services.models.find(id, caller.tenant);
@@ -99,4 +88,4 @@ export const modelRoutes: readonly Route[] = [
       throw refusal(404, 'model_not_found', message, { param: 'model' });
     },
   },
-];
+} satisfies RouteCodes;

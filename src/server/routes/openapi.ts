@@ -1,9 +1,8 @@
-import { json, type Route } from '../route.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
+import { json, type Route, type RouteCode, type RouteCodes } from '../route.ts';
 
 /** `/v1/models/:id{.+}` in OpenAPI's notation. */
 const templateOf = (path: string): string => path.replaceAll(/:(\w+)(?:\{[^}]*\})?/g, '{$1}');
-const parametersOf = ({ path, query = {} }: Pick<Route, 'path' | 'query'>): object[] => [
+const parametersOf = ({ path, query = {} }: Pick<Route, 'path'> & Pick<RouteCode, 'query'>): object[] => [
   ...Array.from(path.matchAll(/:(\w+)/g), ([, name]) => ({
     name,
     in: 'path',
@@ -21,19 +20,18 @@ const IGNORED_HEADER = {
 };
 
 /** The OpenAPI document of these routes. */
-export function describeRoutes(routes: readonly Route[], version: string): object {
+export async function describeRoutes(routes: readonly Route[], version: string): Promise<object> {
   const paths: Record<string, Record<string, object>> = {};
-  for (const route of routes) {
-    const { method, path, scope, summary, body: schema, query, ignoresUnknownFields = false } = route;
-    const { bodyType = 'application/json' } = route;
-    const body = schema === null || !ignoresUnknownFields ? schema : { ...schema, additionalProperties: true };
+  for (const { method, path, scope, load } of routes) {
+    const { summary, body: schema, query, ignoresUnknownFields = false, bodyType = 'application/json' } = await load();
+    const body = schema === undefined || !ignoresUnknownFields ? schema : { ...schema, additionalProperties: true };
     const operations = (paths[templateOf(path)] ??= {});
     operations[method.toLowerCase()] = {
       summary,
       'x-scope': scope,
       ...(scope === 'public' ? { security: [] } : {}),
       parameters: parametersOf({ path, ...(query === undefined ? {} : { query }) }),
-      ...(body === null ? {} : { requestBody: { required: true, content: { [bodyType]: { schema: body } } } }),
+      ...(body === undefined ? {} : { requestBody: { required: true, content: { [bodyType]: { schema: body } } } }),
       responses: {
         '200': { description: 'Success.', ...(ignoresUnknownFields ? { headers: IGNORED_HEADER } : {}) },
         default: {
@@ -58,14 +56,10 @@ export function describeRoutes(routes: readonly Route[], version: string): objec
 }
 
 /** `GET /openapi.json`: all routes, including this one. */
-export function openapiRoute(table: () => readonly Route[]): Route {
-  return {
-    method: 'GET',
-    path: '/openapi.json',
-    scope: 'read',
-    summary: 'This OpenAPI document.',
-    body: null,
-    errors: openaiErrors,
-    handle: ({ services }) => json(describeRoutes(table(), services.version)),
-  };
-}
+export const describing = (table: () => readonly Route[]) =>
+  ({
+    'GET /openapi.json': {
+      summary: 'This OpenAPI document.',
+      handle: async ({ services }) => json(await describeRoutes(table(), services.version)),
+    },
+  }) satisfies RouteCodes;

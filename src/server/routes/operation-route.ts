@@ -1,17 +1,8 @@
-import { inputSchemaOf, type Operation, type OperationScope } from '../../runtime/lower-layers.ts';
+import { inputSchemaOf, type Operation } from '../../runtime/memory-operations.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { refusal } from '../errors.ts';
-import { type Exchange, json, type Route } from '../route.ts';
-import { type RouteScope } from '../guard.ts';
+import { type Exchange, json, type RouteCode, type RouteCodes } from '../route.ts';
 import type { Services } from '../services.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
-
-/** All keys may read the data of their tenant; `inference` keys may also change it. */
-const ROUTE_SCOPES: Readonly<Record<OperationScope, RouteScope>> = {
-  read: 'read',
-  write: 'inference',
-  admin: 'admin',
-};
 
 /** The tenant of the key, or the one that an admin key names. */
 export function tenantOf({ request, caller }: Exchange): string {
@@ -37,14 +28,21 @@ export interface OperationGroup<Target> {
   readonly explain?: (error: unknown) => unknown;
 }
 
-export function operationRoute<Target>(operation: Operation<Target>, group: OperationGroup<Target>): Route {
+export const operationRoutes = <Target>(
+  operations: readonly Operation<Target>[],
+  group: OperationGroup<Target>,
+): RouteCodes =>
+  Object.fromEntries(
+    operations.map((operation) => [`POST ${group.pathOf(operation)}`, operationRoute(operation, group)]),
+  );
+
+function operationRoute<Target>(operation: Operation<Target>, group: OperationGroup<Target>): RouteCode {
   return {
-    method: 'POST',
-    path: group.pathOf(operation),
-    scope: ROUTE_SCOPES[operation.scope],
     summary: operation.summary,
-    body: inputSchemaOf(operation),
-    errors: openaiErrors,
+    // Only the OpenAPI document needs it.
+    get body() {
+      return inputSchemaOf(operation);
+    },
     async handle(exchange) {
       const tenant = tenantOf(exchange);
       const target = group.targetOf(exchange.services);

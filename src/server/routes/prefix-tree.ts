@@ -1,10 +1,9 @@
 import type { PrefixReport, Tokenizer } from '../../runtime/lower-layers.ts';
 import { refusal } from '../errors.ts';
 import type { ModelStatus } from '../../runtime/requests/model-host.ts';
-import { type Exchange, json, type Route } from '../route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import type { Services } from '../services.ts';
 import { queryInteger, queryText, readQuery } from '../wire/query-fields.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 import { tenantOf } from './operation-route.ts';
 
 const OPTIONS = {
@@ -18,28 +17,25 @@ const PREVIEW_TOKENS = 48;
 const PREVIEW_CHARS = 200;
 
 /** `GET /admin/prefix-tree`: the contents of the prefix cache. */
-export const prefixTree: Route = {
-  method: 'GET',
-  path: '/admin/prefix-tree',
-  scope: 'read',
-  summary: 'Cached prefixes of a tenant with their pages and uses; an administrator sees all tenants.',
-  body: null,
-  query: OPTIONS,
-  errors: openaiErrors,
-  async handle(exchange) {
-    const { request, services } = exchange;
-    const { model: name, depth, limit } = readQuery(request, OPTIONS);
-    const tenant = visibleTenant(exchange);
-    const { id, model } = findLoaded(services, name);
-    const report = await model.prefixes({
-      tenant,
-      maxDepth: depth ?? 8,
-      maxNodes: limit ?? 200,
-      numPreview: PREVIEW_TOKENS,
-    });
-    return json({ object: 'prefix_tree', model: id, ...writeReport(report, model.tokenizer) });
+export const routes = {
+  'GET /admin/prefix-tree': {
+    summary: 'Cached prefixes of a tenant with their pages and uses; an administrator sees all tenants.',
+    query: OPTIONS,
+    async handle(exchange) {
+      const { request, services } = exchange;
+      const { model: name, depth, limit } = readQuery(request, OPTIONS);
+      const tenant = visibleTenant(exchange);
+      const { id, model } = findLoaded(services, name);
+      const report = await model.prefixes({
+        tenant,
+        maxDepth: depth ?? 8,
+        maxNodes: limit ?? 200,
+        numPreview: PREVIEW_TOKENS,
+      });
+      return json({ object: 'prefix_tree', model: id, ...writeReport(report, model.tokenizer) });
+    },
   },
-};
+} satisfies RouteCodes;
 
 /** Null: all tenants, for an administrator who names none. */
 function visibleTenant(exchange: Exchange): string | null {

@@ -2,7 +2,7 @@ import type { RerankResult } from '../../runtime/rerank.ts';
 import { RERANK_METHODS } from '../../runtime/rerank-options.ts';
 import { refusal } from '../errors.ts';
 import { resolveModelName } from '../model-name.ts';
-import { json, type Route } from '../route.ts';
+import { json, type RouteCode, type RouteCodes } from '../route.ts';
 import {
   booleanField,
   choiceField,
@@ -18,7 +18,6 @@ import {
   stringField,
 } from '../wire/fields.ts';
 import { modelField } from '../wire/openai/chat-request.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 
 const MAX_DOCUMENTS = 1024;
 /** Characters of all pairs: the query is read once per document. */
@@ -82,16 +81,11 @@ function writeResults({ results, usage }: RerankResult, model: string, request: 
   };
 }
 
-const rerank: Route = {
-  method: 'POST',
-  path: '/v1/rerank',
-  scope: 'inference',
+const rerank: RouteCode = {
   summary:
     'Documents by relevance to a query: scores of a cross-encoder, or of embeddings if the request asks for them.',
   body: schemaOf(FIELDS),
   ignoresUnknownFields: true,
-  isAnswer: true,
-  errors: openaiErrors,
   async handle({ readRequest, services, caller }) {
     const request = await readRequest(readRerank);
     const name = resolveModelName(request.model ?? '', services, caller);
@@ -118,7 +112,9 @@ const rerank: Route = {
 };
 
 /** All paths that llama-server has for it. */
-export const rerankRoutes: readonly Route[] = ['/v1/rerank', '/v1/reranking', '/rerank', '/reranking'].map((path) => ({
-  ...rerank,
-  path,
-}));
+export const routes = {
+  'POST /v1/rerank': rerank,
+  'POST /v1/reranking': rerank,
+  'POST /rerank': rerank,
+  'POST /reranking': rerank,
+} satisfies RouteCodes;

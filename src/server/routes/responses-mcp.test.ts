@@ -13,7 +13,8 @@ import { readSseEvents } from '../../../test/support/sse-events.ts';
 import { openTestMemory } from '../../../test/support/test-memory.ts';
 import { createMemoryKeys, createTestServer, entryOf } from '../../../test/support/test-server.ts';
 import { createKeyStore } from '../keys/key-store.ts';
-import { type McpServerConfig, operationOf } from '../../runtime/lower-layers.ts';
+import type { McpServerConfig } from '../../runtime/lower-layers.ts';
+import { operationOf } from '../../runtime/memory-operations.ts';
 import type { ServerOptions } from '../app.ts';
 
 const call = (name: string, args: object): string =>

@@ -5,12 +5,11 @@ import { resolveServerLimits } from '../limits.ts';
 import { toPartEvents } from '../output-parts.ts';
 import { openRequestTools } from '../mcp/request-tools.ts';
 import { withModel } from '../resolve-model.ts';
-import { type Exchange, json, type Route } from '../route.ts';
+import { type Exchange, json, type RouteCodes } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
 import { deleteStored, findStored, storeAnswer } from '../stored/find-stored.ts';
 import type { ConversationItem, StoredObject } from '../stored/types.ts';
 import { toConversationItems, toTurns } from '../wire/openai/conversation.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 import { PAGE_QUERY } from '../wire/openai/list-page.ts';
 import { writeInputItems } from '../wire/openai/responses/input-item-list.ts';
 import {
@@ -165,25 +164,15 @@ function contentOf({ turns }: Rounds, input: readonly ChatMessage[], parts: read
 }
 
 /** `POST /v1/responses` and stored responses. */
-export const responseRoutes: readonly Route[] = [
-  {
-    method: 'POST',
-    path: '/v1/responses',
-    scope: 'inference',
+export const routes = {
+  'POST /v1/responses': {
     summary: 'Answers, optionally continuing a stored response, at once or as a stream.',
     body: responseRequestSchema(resolveServerLimits()),
     ignoresUnknownFields: true,
-    isAnswer: true,
-    errors: openaiErrors,
     handle: create,
   },
-  {
-    method: 'GET',
-    path: '/v1/responses/:id',
-    scope: 'read',
+  'GET /v1/responses/:id': {
     summary: 'A stored response.',
-    body: null,
-    errors: openaiErrors,
     async handle(exchange) {
       if (new URL(exchange.request.url).searchParams.get('stream') === 'true') {
         throw refusal(400, 'unsupported', "'stream': stored responses cannot be streamed", { param: 'stream' });
@@ -191,56 +180,37 @@ export const responseRoutes: readonly Route[] = [
       return json((await findResponse(exchange)).content.body);
     },
   },
-  {
-    method: 'DELETE',
-    path: '/v1/responses/:id',
-    scope: 'inference',
+  'DELETE /v1/responses/:id': {
     summary: 'Deletes a stored response; its continuations stay.',
-    body: null,
-    errors: openaiErrors,
     async handle(exchange) {
       const id = exchange.params['id']!;
       await deleteStored(exchange, 'response', id);
       return json({ id, object: 'response', deleted: true });
     },
   },
-  {
-    method: 'GET',
-    path: '/v1/responses/:id/input_items',
-    scope: 'read',
+  'GET /v1/responses/:id/input_items': {
     summary: 'The input items of a stored response.',
-    body: null,
     query: PAGE_QUERY,
-    errors: openaiErrors,
     async handle(exchange) {
       return json(writeInputItems(await findResponse(exchange), new URL(exchange.request.url).searchParams));
     },
   },
-  {
-    method: 'POST',
-    path: '/v1/responses/:id/cancel',
-    scope: 'inference',
+  'POST /v1/responses/:id/cancel': {
     summary: 'Cancels a background response, which this version does not support.',
-    body: null,
-    errors: openaiErrors,
     async handle(exchange) {
       const { id } = await findResponse(exchange);
       const message = `response ${id} does not run in the background; close its stream to cancel it`;
       throw refusal(400, 'response_not_cancellable', message);
     },
   },
-  {
-    method: 'POST',
-    path: '/v1/responses/input_tokens',
-    scope: 'inference',
+  'POST /v1/responses/input_tokens': {
     summary: 'Counts the tokens of a request for a response.',
     body: responseRequestSchema(resolveServerLimits()),
     ignoresUnknownFields: true,
-    errors: openaiErrors,
     async handle(exchange) {
       const { generation } = await readRequest(exchange);
       const numTokens = await exchange.services.pipeline.countTokens(generation, exchange.caller);
       return json({ object: 'response.input_tokens', input_tokens: numTokens });
     },
   },
-];
+} satisfies RouteCodes;

@@ -1,22 +1,16 @@
-import { json, type Route } from '../route.ts';
+import { json, type RouteCodes } from '../route.ts';
 import { deleteStored, findStored, updateStored } from '../stored/find-stored.ts';
 import { readMetadata, updateMetadataSchema } from '../wire/openai/conversation.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 import { PAGE_QUERY, readPage, writeList } from '../wire/openai/list-page.ts';
 import { CHAT_LIST_QUERY, selectChats, writeStoredChat, writeStoredMessages } from '../wire/openai/stored-chat.ts';
 
 const TYPE = 'chat.completion';
 
 /** Chat completions stored with `store: true`. */
-export const storedChatRoutes: readonly Route[] = [
-  {
-    method: 'GET',
-    path: '/v1/chat/completions',
-    scope: 'read',
+export const routes = {
+  'GET /v1/chat/completions': {
     summary: 'The stored chat completions, by default the oldest first.',
-    body: null,
     query: CHAT_LIST_QUERY,
-    errors: openaiErrors,
     async handle({ request, caller, services }) {
       const { stored } = services;
       const query = new URL(request.url).searchParams;
@@ -27,50 +21,31 @@ export const storedChatRoutes: readonly Route[] = [
       return json(writeList(chats.flatMap((chat) => (chat === null ? [] : [writeStoredChat(chat)])), hasMore)); // prettier-ignore
     },
   },
-  {
-    method: 'GET',
-    path: '/v1/chat/completions/:id',
-    scope: 'read',
+  'GET /v1/chat/completions/:id': {
     summary: 'A stored chat completion.',
-    body: null,
-    errors: openaiErrors,
     handle: async (exchange) => json(writeStoredChat(await findStored(exchange, TYPE, exchange.params['id']!))),
   },
-  {
-    method: 'POST',
-    path: '/v1/chat/completions/:id',
-    scope: 'inference',
+  'POST /v1/chat/completions/:id': {
     summary: "Replaces a stored chat completion's metadata.",
     body: updateMetadataSchema,
     ignoresUnknownFields: true,
-    errors: openaiErrors,
     async handle(exchange) {
       const metadata = await exchange.readRequest(readMetadata);
       const chat = await updateStored(exchange, TYPE, exchange.params['id']!, (stored) => ({ ...stored, metadata }));
       return json(writeStoredChat(chat));
     },
   },
-  {
-    method: 'DELETE',
-    path: '/v1/chat/completions/:id',
-    scope: 'inference',
+  'DELETE /v1/chat/completions/:id': {
     summary: 'Deletes a stored chat completion.',
-    body: null,
-    errors: openaiErrors,
     async handle(exchange) {
       const id = exchange.params['id']!;
       await deleteStored(exchange, TYPE, id);
       return json({ id, object: 'chat.completion.deleted', deleted: true });
     },
   },
-  {
-    method: 'GET',
-    path: '/v1/chat/completions/:id/messages',
-    scope: 'read',
+  'GET /v1/chat/completions/:id/messages': {
     summary: 'The messages of the request of a stored chat completion.',
-    body: null,
     query: PAGE_QUERY,
-    errors: openaiErrors,
     async handle(exchange) {
       const chat = await findStored(exchange, TYPE, exchange.params['id']!);
       const query = new URL(exchange.request.url).searchParams;
@@ -78,4 +53,4 @@ export const storedChatRoutes: readonly Route[] = [
       return json(writeList(data, hasMore));
     },
   },
-];
+} satisfies RouteCodes;

@@ -1,8 +1,7 @@
 import { displayNameOf } from '../model-name.ts';
 import { refusal } from '../errors.ts';
-import { json, type Route } from '../route.ts';
+import { json, type RouteCodes } from '../route.ts';
 import type { Services } from '../services.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 
 /** Fields that clients of llama-server read. */
 function describeFirstModel({ models, version }: Services): object {
@@ -22,15 +21,10 @@ function describeFirstModel({ models, version }: Services): object {
 }
 
 /** Health, metrics and state of the server. */
-export const systemRoutes: readonly Route[] = [
-  {
-    method: 'GET',
-    path: '/health',
-    scope: 'public',
+export const routes = {
+  'GET /health': {
     summary:
       'Whether the server can answer: 503 while the first model or adapters of the fleet are loading, a stalled or crashed engine is replaced or the server shuts down; `degraded` lists degraded parts, `preparing` parts that follow.',
-    body: null,
-    errors: openaiErrors,
     handle({ services }) {
       const { models } = services;
       if (services.admission.isClosed) return json({ status: 'shutting down' }, 503);
@@ -55,25 +49,15 @@ export const systemRoutes: readonly Route[] = [
       });
     },
   },
-  {
-    method: 'GET',
-    path: '/metrics',
-    scope: 'operate',
+  'GET /metrics': {
     summary: 'Metrics in the text format of Prometheus.',
-    body: null,
-    errors: openaiErrors,
     handle: async ({ services }) =>
       new Response(await services.metrics.write(services), {
         headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
       }),
   },
-  {
-    method: 'GET',
-    path: '/props',
-    scope: 'read',
+  'GET /props': {
     summary: "Version, limits and models, and the default sampling of the first loaded model in llama-server's format.",
-    body: null,
-    errors: openaiErrors,
     handle: ({ services }) =>
       json({
         version: services.version,
@@ -90,27 +74,17 @@ export const systemRoutes: readonly Route[] = [
         }),
       }),
   },
-  {
-    method: 'GET',
-    path: '/slots',
-    scope: 'operate',
+  'GET /slots': {
     summary: 'Current work of each loaded engine.',
-    body: null,
-    errors: openaiErrors,
     async handle({ services }) {
       const loaded = services.models.list().filter(({ model }) => model !== null);
       const slots = loaded.map(async ({ id, model }) => ({ model: id, ...(await model!.stats()) }));
       return json({ num_requests: services.admission.numRequests, slots: await Promise.all(slots) });
     },
   },
-  {
-    method: 'POST',
-    path: '/slots/:id',
-    scope: 'inference',
+  'POST /slots/:id': {
     summary: "llama-server's `save`, `restore` and `erase`: not supported, because the prefix cache does it by itself.",
-    body: null,
     query: { action: { schema: { type: 'string' } } },
-    errors: openaiErrors,
     handle() {
       const message =
         'there are no slots to save or restore: prompts stay in the prefix cache without a request for it, and with ' +
@@ -118,4 +92,4 @@ export const systemRoutes: readonly Route[] = [
       throw refusal(501, 'unsupported', message);
     },
   },
-];
+} satisfies RouteCodes;

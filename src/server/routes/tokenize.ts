@@ -2,13 +2,12 @@ import type { Model } from '../../runtime/model.ts';
 import type { Tokenizer } from '../../runtime/lower-layers.ts';
 import { refusal } from '../errors.ts';
 import { resolveModelName } from '../model-name.ts';
-import { json, type Exchange, type Route } from '../route.ts';
+import { json, type Exchange, type RouteCodes } from '../route.ts';
 import { toDefinition } from '../../runtime/requests/generate-answers.ts';
 import { textResponse } from '../text-response.ts';
 import { CHAT_FIELDS, toChatOptions } from '../wire/chat-fields.ts';
 import {
   booleanField,
-  type Fields,
   integerField,
   listField,
   readFields,
@@ -17,7 +16,6 @@ import {
   stringField,
 } from '../wire/fields.ts';
 import { MAX_TOOLS, modelField } from '../wire/openai/chat-request.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 import { messagesField } from '../wire/openai/messages.ts';
 import { toolField } from '../wire/openai/tools.ts';
 
@@ -82,48 +80,52 @@ function writePieces(ids: readonly number[], tokenizer: Tokenizer): Response {
   });
 }
 
-const route = (path: string, summary: string, fields: Fields, handle: Route['handle']): Route => ({
-  method: 'POST',
-  path,
-  scope: 'inference',
-  summary,
-  body: schemaOf(fields),
-  ignoresUnknownFields: true,
-  errors: openaiErrors,
-  handle,
-});
-
 /** `/tokenize`, `/detokenize` and `/apply-template`. */
-export const tokenizeRoutes: readonly Route[] = [
-  route('/tokenize', 'The tokens of a text.', TOKENIZE, async (exchange) => {
-    const fields = await exchange.readRequest((body) => readFields(body, TOKENIZE));
-    const { content } = fields;
-    const { signal } = exchange.caller;
-    return withModel(exchange, fields.model, async ({ aside, tokenizer }) => {
-      const tokens = await aside.encode(content, { addSpecial: fields.add_special ?? false, signal });
-      return fields.with_pieces === true ? writePieces(tokens, tokenizer) : json({ tokens });
-    });
-  }),
-  route('/detokenize', 'The text of tokens.', DETOKENIZE, async (exchange) => {
-    const { model, tokens } = await exchange.readRequest((body) => readFields(body, DETOKENIZE));
-    const { signal } = exchange.caller;
-    return withModel(exchange, model, async ({ aside, tokenizer }) => {
-      checkIds(tokens, tokenizer);
-      return json({ content: await aside.decode(tokens, { signal }) });
-    });
-  }),
-  route('/apply-template', 'The prompt of a conversation.', TEMPLATE, async (exchange) => {
-    const fields = await exchange.readRequest((body) => readFields(body, TEMPLATE));
-    const { messages } = fields;
-    const { signal } = exchange.caller;
-    return withModel(exchange, fields.model, async ({ aside }) => {
-      const tools = (fields.tools ?? []).map(toDefinition);
-      const tokens = await aside.encodePrompt(messages, {
-        ...(tools.length === 0 ? {} : { tools }),
-        ...toChatOptions(fields),
-        signal,
+export const routes = {
+  'POST /tokenize': {
+    summary: 'The tokens of a text.',
+    body: schemaOf(TOKENIZE),
+    ignoresUnknownFields: true,
+    handle: async (exchange) => {
+      const fields = await exchange.readRequest((body) => readFields(body, TOKENIZE));
+      const { content } = fields;
+      const { signal } = exchange.caller;
+      return withModel(exchange, fields.model, async ({ aside, tokenizer }) => {
+        const tokens = await aside.encode(content, { addSpecial: fields.add_special ?? false, signal });
+        return fields.with_pieces === true ? writePieces(tokens, tokenizer) : json({ tokens });
       });
-      return json({ prompt: await aside.decode(tokens, { skipSpecial: false, signal }), tokens });
-    });
-  }),
-];
+    },
+  },
+  'POST /detokenize': {
+    summary: 'The text of tokens.',
+    body: schemaOf(DETOKENIZE),
+    ignoresUnknownFields: true,
+    handle: async (exchange) => {
+      const { model, tokens } = await exchange.readRequest((body) => readFields(body, DETOKENIZE));
+      const { signal } = exchange.caller;
+      return withModel(exchange, model, async ({ aside, tokenizer }) => {
+        checkIds(tokens, tokenizer);
+        return json({ content: await aside.decode(tokens, { signal }) });
+      });
+    },
+  },
+  'POST /apply-template': {
+    summary: 'The prompt of a conversation.',
+    body: schemaOf(TEMPLATE),
+    ignoresUnknownFields: true,
+    handle: async (exchange) => {
+      const fields = await exchange.readRequest((body) => readFields(body, TEMPLATE));
+      const { messages } = fields;
+      const { signal } = exchange.caller;
+      return withModel(exchange, fields.model, async ({ aside }) => {
+        const tools = (fields.tools ?? []).map(toDefinition);
+        const tokens = await aside.encodePrompt(messages, {
+          ...(tools.length === 0 ? {} : { tools }),
+          ...toChatOptions(fields),
+          signal,
+        });
+        return json({ prompt: await aside.decode(tokens, { skipSpecial: false, signal }), tokens });
+      });
+    },
+  },
+} satisfies RouteCodes;

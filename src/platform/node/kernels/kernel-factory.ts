@@ -1,4 +1,3 @@
-import { constants } from 'node:buffer';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { type BuiltInKernels, type KernelChoice, packNameOf } from '../../../kernels/kernel-choice.ts';
 import type { KernelPackFactory } from '../../../kernels/contract.ts';
@@ -6,17 +5,11 @@ import type { SpeedShape } from '../../../kernels/measure-kernels.ts';
 import { createNativePackFactory } from '../../../kernels/native/native-pack.ts';
 import { createReferencePackFactory } from '../../../kernels/reference/reference-pack.ts';
 import { findKernelFault } from '../../../kernels/self-check.ts';
-import { largestBuffer, openGpu, requestAdapter } from '../../../kernels/webgpu/open-gpu.ts';
-import { createWebGpuPackFactory } from '../../../kernels/webgpu/webgpu-pack.ts';
-import { createWasmPackFactory } from '../../../kernels/wasm/wasm-pack.ts';
+import type { WasmPlatform } from '../../../kernels/wasm/platform.ts';
+import { ARENA } from './arena-limit.ts';
 import { chooseNative, type NativeCheck, type NativeChoice, type NativeRefusal } from './choose-native.ts';
-import { inspectNativeBuilds } from './native-addon.ts';
 import { chooseFastest, openAllowedPacks, openNamedPack } from './packs/choose-pack.ts';
-import { nodeGpu } from './webgpu-platform.ts';
 import { createNodeWasmPlatform } from './wasm-platform.ts';
-
-/** Node before 22 has no ArrayBuffer beyond 4 GiB: a larger model must hear that, not that memory is short. */
-const ARENA = { maxArenaBytes: constants.MAX_LENGTH };
 
 /** What the caller's program should hear of, though everything goes on. */
 export interface KernelWarning {
@@ -42,11 +35,16 @@ async function findNative({ choose = chooseNative, ...options }: KernelFactoryOp
   return choice;
 }
 
+async function createWasm(platform: WasmPlatform): Promise<KernelPackFactory> {
+  const { createWasmPackFactory } = await import('../../../kernels/wasm/wasm-pack.ts');
+  return createWasmPackFactory(platform);
+}
+
 async function createWasmOrReference(): Promise<KernelPackFactory> {
   const platform = createNodeWasmPlatform();
   try {
     await platform.loadModule();
-    return createWasmPackFactory(platform);
+    return await createWasm(platform);
   } catch (error) {
     if (error instanceof RuvLLMError && error.code === 'unsupported') return createReferencePackFactory();
     throw error;
@@ -55,7 +53,7 @@ async function createWasmOrReference(): Promise<KernelPackFactory> {
 
 const FACTORIES: Readonly<Record<BuiltInKernels, (options: KernelFactoryOptions) => Promise<KernelPackFactory>>> = {
   reference: async () => createReferencePackFactory(),
-  wasm: async () => createWasmPackFactory(createNodeWasmPlatform()),
+  wasm: () => createWasm(createNodeWasmPlatform()),
   async native(options) {
     const { native, refusals } = await findNative(options);
     if (native !== null) return createNativePackFactory(native, ARENA);
@@ -67,6 +65,9 @@ const FACTORIES: Readonly<Record<BuiltInKernels, (options: KernelFactoryOptions)
     });
   },
   async webgpu({ types }) {
+    const { largestBuffer, openGpu, requestAdapter } = await import('../../../kernels/webgpu/open-gpu.ts');
+    const { createWebGpuPackFactory } = await import('../../../kernels/webgpu/webgpu-pack.ts');
+    const { nodeGpu } = await import('./webgpu-platform.ts');
     const gpu = await nodeGpu();
     const factory = createWebGpuPackFactory(() => openGpu(gpu), largestBuffer(await requestAdapter(gpu)));
     const fault = await findKernelFault(factory, createReferencePackFactory(), 1, types);
@@ -83,19 +84,6 @@ const FACTORIES: Readonly<Record<BuiltInKernels, (options: KernelFactoryOptions)
     return chooseFastest([own, ...packs], { numThreads, matrices, now: () => performance.now() });
   },
 };
-
-/** Kernels that size packed weights like those a choice leads to here, without the self-check of native ones. */
-export function createSizingFactory(choice: KernelChoice): KernelPackFactory {
-  if (choice === 'reference') return createReferencePackFactory();
-  if (choice === 'webgpu') return createWebGpuPackFactory(async () => openGpu(await nodeGpu()));
-  // Of a pack from outside nothing is known before its code runs.
-  const native =
-    choice === 'wasm' || packNameOf(choice) !== null
-      ? undefined
-      : inspectNativeBuilds().find(({ addon }) => addon !== null);
-  if (native?.addon == null) return createWasmPackFactory(createNodeWasmPlatform());
-  return createNativePackFactory({ build: native.build, addon: native.addon }, ARENA);
-}
 
 /** The kernels a choice leads to here; `auto` is the best native build that passes its check, or else WASM. */
 export function createKernelFactory(choice: KernelChoice, options: KernelFactoryOptions): Promise<KernelPackFactory> {

@@ -26,7 +26,6 @@ export const dataOperation = defineLearning({
   name: 'learn.data',
   summary:
     'Rated requests as lines of a data set for `ruvllm train`, the oldest first; `next` is the cursor of the next page. Neutral ratings without a correction, tool calls and prompts that were not kept are left out and counted.',
-  scope: 'read',
   input: z.strictObject({
     model,
     after: z.string().max(MAX_CURSOR).optional(),

@@ -21,7 +21,6 @@ function federationOf({ federation }: LearningControl): Federation {
 const status = defineLearning({
   name: 'federate.status',
   summary: "The node's public key, the tenant's peers with the state of their bundles, and what was sent.",
-  scope: 'admin',
   input: z.strictObject({}),
   run: async (control, tenant) => ({ ...(await federationOf(control).status(tenant)) }),
 });
@@ -29,7 +28,6 @@ const status = defineLearning({
 const addPeer = defineLearning({
   name: 'federate.add-peer',
   summary: 'Trusts the bundles of a public key (Ed25519, base64) for the tenant.',
-  scope: 'admin',
   input: z.strictObject({ key, name: text(64, 1) }),
   run: async (control, tenant, peer) => ({ ...(await federationOf(control).addPeer(tenant, peer)) }),
 });
@@ -38,7 +36,6 @@ const removePeer = defineLearning({
   name: 'federate.remove-peer',
   summary:
     'Removes a peer by key or name, deletes what it sent, and withdraws routers trained on it and adapters merged with its own.',
-  scope: 'admin',
   input: z.strictObject({ peer: text(64, 1) }),
   async run(control, tenant, { peer }) {
     const { id, ...removed } = await federationOf(control).removePeer(tenant, peer);
@@ -54,7 +51,6 @@ const setPrivacy = defineLearning({
   name: 'federate.set-privacy',
   summary:
     'Limits how much of a conversation the bundles of the tenant reveal: differential privacy with this epsilon over all pushes. `budget` null: bundles are not noised. Spent budget stays spent.',
-  scope: 'admin',
   input: z.strictObject({
     budget: z
       .strictObject({ epsilon: z.number(), delta: z.number().optional(), epsilonPerPush: z.number().optional() })
@@ -72,7 +68,6 @@ const push = defineLearning({
   name: 'federate.push',
   summary:
     "A signed bundle of the tenant's own rated requests, patterns and trained adapters, as numbers; with `texts` also texts. Adapters that are not in it are named with the reason. With a privacy budget: noised ratings alone.",
-  scope: 'admin',
   input: z.strictObject({
     texts: z.boolean().default(false),
     terms: z.boolean().default(true),
@@ -121,7 +116,6 @@ const pull = defineLearning({
   name: 'federate.pull',
   summary:
     'Checks and stores a bundle of a peer, without the parts for another embedder or model file. Patterns are found at once; routers and adapters serve if their gate accepts them. `mergeable` are models to which learn.run of federation applies.',
-  scope: 'admin',
   input: z.strictObject({ bundle: z.record(z.string(), z.unknown()) }),
   async run(control, tenant, { bundle }) {
     const { learning, memory } = control;

@@ -64,7 +64,6 @@ function toLearned({ isApplied, reason, lossBefore, lossAfter }: InstantReport):
 export const feedbackOperation = defineLearning({
   name: 'feedback',
   summary: 'Rates or corrects an answer; the model learns from it.',
-  scope: 'write',
   input: z.strictObject({
     requestId: text(256, 1),
     score: unit.nullable().default(null),
@@ -82,7 +81,6 @@ export const feedbackOperation = defineLearning({
 export const receiptOperation = defineLearning({
   name: 'learn.receipt',
   summary: 'What became of the feedback on a request: remembered, learned, refused and why.',
-  scope: 'read',
   input: z.strictObject({ requestId: text(256, 1) }),
   run: ({ learning }, tenant, { requestId }) => readReceipt(learning, tenant, requestId),
 });

@@ -39,7 +39,6 @@ export const lessonsOperation = defineLearning({
   name: 'learn.lessons',
   summary:
     'Rated answers, the newest first, with what was learned from each. With `version`: the answers that it was trained on.',
-  scope: 'read',
   input: z.strictObject({
     model,
     version: versionNumber.min(1).optional(),

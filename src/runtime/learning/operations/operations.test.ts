@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { createMemorySource, openGguf } from '../../../gguf/index.ts';
 import { trajectoryFixture } from '../../../learning/trajectories/harness.contract.ts';
 import { createTestLearning, type TestLearning } from './harness.contract.ts';
-import { LEARNING_OPERATIONS, learningPath } from './table.ts';
+import { learningPath } from './operation-names.ts';
+import { LEARNING_OPERATIONS } from './table.ts';
 
 let desk: TestLearning;
 beforeEach(async () => {

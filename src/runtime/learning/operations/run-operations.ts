@@ -18,7 +18,6 @@ const run = defineLearning({
   name: 'learn.run',
   summary:
     'Runs a learning loop now: for the model, re-ranking and routing, or one of them; `federation` merges the adapters of trusted nodes. Returns the outcome of each part, or after waitMs that the run continues; learn.status has its outcome.',
-  scope: 'admin',
   input: z.strictObject({
     loop: z.enum(LOOPS).default('background'),
     model,
@@ -36,7 +35,6 @@ const run = defineLearning({
 const cancel = defineLearning({
   name: 'learn.cancel',
   summary: 'Cancels a run at its next step; the next run continues from there.',
-  scope: 'admin',
   input: z.strictObject({ model, of: runOf }),
   async run(control, tenant, { model: named, of }) {
     const id = nameOf(control, of, named);

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { Federation } from '../../../learning/federation/federation.ts';
 import type { ConsolidateReport } from '../../../learning/sona/consolidate.ts';
@@ -9,8 +8,6 @@ import type { Learning } from '../learning.ts';
 export const LEARNED = ['model', 'reranking', 'routing'] as const;
 
 export type Learned = (typeof LEARNED)[number];
-
-export const learned = z.enum(LEARNED).default('model');
 
 export const LOOPS = ['background', 'deep'] as const;
 export type LoopName = (typeof LOOPS)[number];

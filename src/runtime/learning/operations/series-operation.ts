@@ -116,7 +116,6 @@ async function countFeedback({ memory }: LearningControl, tenant: string, range:
 export const seriesOperation = defineLearning({
   name: 'learn.series',
   summary: 'Curves: the loss before and after each version, gain and forgetting, and feedback by day.',
-  scope: 'read',
   input: z.strictObject({
     model,
     fromMs: timeMs.optional(),

@@ -32,7 +32,6 @@ const MAX_OUTCOMES = 20;
 const status = defineLearning({
   name: 'learn.status',
   summary: 'Stored requests, learned versions, active versions, and due or running loops.',
-  scope: 'read',
   input: z.strictObject({}),
   async run(control, tenant) {
     const { learning, memory } = control;
@@ -77,7 +76,6 @@ const status = defineLearning({
 const health = defineLearning({
   name: 'learn.health',
   summary: 'Steps, runs and versions of all tenants together since the start.',
-  scope: 'admin',
   input: z.strictObject({}),
   run: async ({ learning }) => ({ ...learning.sona.stats() }),
 });
@@ -85,7 +83,6 @@ const health = defineLearning({
 const patterns = defineLearning({
   name: 'learn.patterns',
   summary: 'Patterns of rated requests, found by meaning, also those of trusted nodes with their source.',
-  scope: 'read',
   input: z.strictObject({ text: text(1 << 16, 1), k: z.int().min(1).max(100).default(10) }),
   async run({ learning, memory, federation }, tenant, { text: words, k }) {
     const embedded = await memory.embedRequest(words);

@@ -28,9 +28,3 @@ export function learningOperation(name: string): LearningOperation {
   if (found === undefined) throw new RuvLLMError('internal', `operation ${name} not found`);
   return found;
 }
-
-/** The HTTP path of an operation. */
-export function learningPath({ name }: Pick<LearningOperation, 'name'>): string {
-  if (name.startsWith('federate.')) return `/admin/federation/${name.slice('federate.'.length)}`;
-  return `/admin/learning/${name.replace(/^learn\./, '')}`;
-}

@@ -9,9 +9,9 @@ import { toBase64 } from '../../../memory/common/float-packing.ts';
 import { notFound, refuseInput } from '../../../memory/operations/operation.ts';
 import { name } from '../../../memory/schemas/primitives.ts';
 import type { LearningControl } from './control.ts';
-import { defineLearning, type LearningOperation, model, plainVersion, versionNumber } from './define.ts';
+import { defineLearning, learned, type LearningOperation, model, plainVersion, versionNumber } from './define.ts';
 import { kindOf, lineOf } from './learned-lines.ts';
-import { type Learned, learned } from './run-parts.ts';
+import type { Learned } from './run-parts.ts';
 
 /** Listed requests of a difference; the rest is only counted. */
 const MAX_NAMED = 100;
@@ -21,7 +21,6 @@ const MAX_FILE_BYTES = 1 << 26;
 const history = defineLearning({
   name: 'learn.history',
   summary: 'Learned versions of a model, or of `of`, the newest first; refused ones with the reason.',
-  scope: 'read',
   input: z.strictObject({ model, of: learned, limit: z.int().min(1).max(1000).default(50) }),
   async run(control, tenant, { model: named, of, limit }) {
     const { name: id, line } = lineOf(control, of, named);
@@ -81,7 +80,6 @@ function compareRequests(from: LearnedVersion, to: LearnedVersion) {
 const diff = defineLearning({
   name: 'learn.diff',
   summary: 'Compares two versions: metrics, requests they learned from, distance of the weights.',
-  scope: 'read',
   input: z.strictObject({ model, of: learned, from: versionNumber.min(1), to: versionNumber.min(1) }),
   async run(control, tenant, { model: named, of, from: fromVersion, to: toVersion }) {
     const { name: id, line } = lineOf(control, of, named);
@@ -105,7 +103,6 @@ const diff = defineLearning({
 const rollback = defineLearning({
   name: 'learn.rollback',
   summary: 'Activates an older version, 0 for none; drops instant steps and recalls no corrections made since.',
-  scope: 'admin',
   input: z.strictObject({ model, of: learned, toVersion: versionNumber }),
   async run(control, tenant, { model: named, of, toVersion }) {
     const { name: id } = lineOf(control, of, named);
@@ -117,7 +114,6 @@ const rollback = defineLearning({
 const reset = defineLearning({
   name: 'learn.reset',
   summary: 'Restores the model of the file and recalls no corrections; stored requests and the history remain.',
-  scope: 'admin',
   input: z.strictObject({ model }),
   run: (control, tenant, { model: named }) =>
     control.withModel(named, async (id) => ({ model: id, ...(await control.learning.rollback(tenant, id, 0)) })),
@@ -129,7 +125,6 @@ const PAIR_FIELDS = { requestId: 'requestId', sessionId: 'conversation', userId:
 const forget = defineLearning({
   name: 'learn.forget',
   summary: 'Deletes requests by id, session or user, and everything learned from them; the audit log remains.',
-  scope: 'write',
   input: z.strictObject({ requestId: name.optional(), sessionId: name.optional(), userId: name.optional() }),
   async run({ learning }, tenant, given) {
     const [first, ...more] = Object.entries(given).filter(([, value]) => value !== undefined);
@@ -147,7 +142,6 @@ const forget = defineLearning({
 const exportAdapter = defineLearning({
   name: 'learn.export',
   summary: 'Exports the active or another version as a LoRA in a GGUF file, base64-encoded.',
-  scope: 'read',
   input: z.strictObject({ model, version: versionNumber.min(1).optional(), type: z.enum(['F32', 'F16']).default('F32') }), // prettier-ignore
   run: (control, tenant, { model: named, version, type }) =>
     control.withModel(named, async (id) => {

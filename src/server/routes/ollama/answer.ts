@@ -1,6 +1,6 @@
 import type { RunningRequest } from '../../../runtime/requests/request-pipeline.ts';
 import { resolveModel } from '../../resolve-model.ts';
-import { type Exchange, json } from '../../route.ts';
+import { type Exchange, json, type RouteCodes } from '../../route.ts';
 import { withSavedDefaults } from '../../saved-defaults.ts';
 import { type AnswerHead, writeAnswer, writeAnswerStream, writeLoaded } from '../../wire/ollama/answer.ts';
 import {
@@ -11,28 +11,24 @@ import {
   readGenerate,
 } from '../../wire/ollama/generation-request.ts';
 import { withOrigin } from '../answer.ts';
-import { ollamaRoute, readRequestOf, streamObjects } from './ollama-route.ts';
+import { readRequestOf, streamObjects } from './exchange.ts';
 
-export const answerRoutes = [
-  ollamaRoute(
-    'POST',
-    '/api/chat',
-    'inference',
-    "Answers a conversation in Ollama's format, as a stream unless `stream` is false.",
-    async (exchange) =>
+export const routes = {
+  'POST /api/chat': {
+    summary: "Answers a conversation in Ollama's format, as a stream unless `stream` is false.",
+    body: chatSchema,
+    ignoresUnknownFields: true,
+    handle: async (exchange) =>
       answer(exchange, 'chat', await readRequestOf(exchange, (body) => readChat(body, canUnload(exchange)))),
-    chatSchema,
-  ),
-  ollamaRoute(
-    'POST',
-    '/api/generate',
-    'inference',
-    "Answers one prompt in Ollama's format, as a stream unless `stream` is false.",
-    async (exchange) =>
+  },
+  'POST /api/generate': {
+    summary: "Answers one prompt in Ollama's format, as a stream unless `stream` is false.",
+    body: generateSchema,
+    ignoresUnknownFields: true,
+    handle: async (exchange) =>
       answer(exchange, 'generate', await readRequestOf(exchange, (body) => readGenerate(body, canUnload(exchange)))),
-    generateSchema,
-  ),
-];
+  },
+} satisfies RouteCodes;
 
 async function answer(exchange: Exchange, kind: AnswerHead['kind'], request: OllamaRequest): Promise<Response> {
   const { caller, services } = exchange;

@@ -3,7 +3,7 @@ import { isObject } from '../../wire/fields.ts';
 import { refusal } from '../../errors.ts';
 import type { ModelLibrary, SavedModel } from '../../model-library.ts';
 import type { PullJob } from '../../pull-jobs.ts';
-import { type Exchange, json, type Route } from '../../route.ts';
+import { type Exchange, json, type RouteCodes } from '../../route.ts';
 import type { Services } from '../../services.ts';
 import {
   booleanField,
@@ -20,7 +20,7 @@ import { parseModelfile } from '../../wire/ollama/modelfile.ts';
 import { OPTION_NAMES, readOptions } from '../../wire/ollama/options.ts';
 import { unsupported } from '../../wire/unsupported.ts';
 import { requireCatalog } from '../model-admin.ts';
-import { ollamaRoute, readRequestOf, streamObjects } from './ollama-route.ts';
+import { readRequestOf, streamObjects } from './exchange.ts';
 import { findServed, notFound, withoutLatest } from '../../resolve-model.ts';
 
 /** `name` is the older spelling of `model`. */
@@ -51,13 +51,38 @@ const CREATE = {
 };
 
 /** Routes that change the models of this machine. */
-export const modelChangeRoutes: readonly Route[] = [
-  ollamaRoute('POST', '/api/pull', 'admin', 'Downloads a model; progress as a stream.', pull, schemaOf(PULL)),
-  ollamaRoute('POST', '/api/create', 'admin', 'Saves a model: another one with defaults.', create, schemaOf(CREATE)),
-  ollamaRoute('POST', '/api/copy', 'admin', 'Saves a model under a second name.', copy, schemaOf(COPY)),
-  ollamaRoute('DELETE', '/api/delete', 'admin', 'Removes a saved or downloaded model.', remove, schemaOf(NAMED)),
-  ollamaRoute('POST', '/api/push', 'admin', 'Not supported: there is no registry.', push, schemaOf(PULL)),
-];
+export const routes = {
+  'POST /api/pull': {
+    summary: 'Downloads a model; progress as a stream.',
+    body: schemaOf(PULL),
+    ignoresUnknownFields: true,
+    handle: pull,
+  },
+  'POST /api/create': {
+    summary: 'Saves a model: another one with defaults.',
+    body: schemaOf(CREATE),
+    ignoresUnknownFields: true,
+    handle: create,
+  },
+  'POST /api/copy': {
+    summary: 'Saves a model under a second name.',
+    body: schemaOf(COPY),
+    ignoresUnknownFields: true,
+    handle: copy,
+  },
+  'DELETE /api/delete': {
+    summary: 'Removes a saved or downloaded model.',
+    body: schemaOf(NAMED),
+    ignoresUnknownFields: true,
+    handle: remove,
+  },
+  'POST /api/push': {
+    summary: 'Not supported: there is no registry.',
+    body: schemaOf(PULL),
+    ignoresUnknownFields: true,
+    handle: push,
+  },
+} satisfies RouteCodes;
 
 function requireLibrary({ library }: Services): ModelLibrary {
   if (library !== null) return library;

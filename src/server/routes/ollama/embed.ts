@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { EmbedInput, EmbedResult } from '../../../runtime/embeddings.ts';
 import type { Tokenizer } from '../../../runtime/lower-layers.ts';
-import { type Exchange, json } from '../../route.ts';
+import { type Exchange, json, type RouteCodes } from '../../route.ts';
 import {
   booleanField,
   type Field,
@@ -15,7 +15,7 @@ import {
 } from '../../wire/fields.ts';
 import { keepAliveField } from '../../wire/ollama/duration.ts';
 import { modelField } from '../../wire/ollama/generation-request.ts';
-import { ollamaRoute, readRequestOf } from './ollama-route.ts';
+import { readRequestOf } from './exchange.ts';
 import { resolveModel } from '../../resolve-model.ts';
 
 const MAX_INPUTS = 2048;
@@ -43,17 +43,20 @@ const EMBED = {
 };
 const EMBEDDINGS = { ...COMMON, prompt: stringField(MAX_CHARS) };
 
-export const embedRoutes = [
-  ollamaRoute('POST', '/api/embed', 'inference', "Embeddings of texts in Ollama's format.", embed, schemaOf(EMBED)),
-  ollamaRoute(
-    'POST',
-    '/api/embeddings',
-    'inference',
-    "The embedding of one text in Ollama's older format.",
-    embedOne,
-    schemaOf(EMBEDDINGS),
-  ),
-];
+export const routes = {
+  'POST /api/embed': {
+    summary: "Embeddings of texts in Ollama's format.",
+    body: schemaOf(EMBED),
+    ignoresUnknownFields: true,
+    handle: embed,
+  },
+  'POST /api/embeddings': {
+    summary: "The embedding of one text in Ollama's older format.",
+    body: schemaOf(EMBEDDINGS),
+    ignoresUnknownFields: true,
+    handle: embedOne,
+  },
+} satisfies RouteCodes;
 
 async function embed(exchange: Exchange): Promise<Response> {
   const { clock } = exchange.services;

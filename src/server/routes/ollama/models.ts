@@ -1,12 +1,12 @@
 import type { ModelStatus } from '../../../runtime/requests/model-host.ts';
 import type { LibraryModel, ModelFileFacts, SavedModel } from '../../model-library.ts';
-import { type Exchange, json, type Route } from '../../route.ts';
+import { type Exchange, json, type RouteCodes } from '../../route.ts';
 import type { Services } from '../../services.ts';
 import { booleanField, readFields, schemaOf } from '../../wire/fields.ts';
 import { modelField } from '../../wire/ollama/generation-request.ts';
 import { capabilitiesOf, writeDetails } from '../../wire/ollama/model-details.ts';
 import { writeModelfile } from '../../wire/ollama/modelfile.ts';
-import { ollamaRoute, readRequestOf } from './ollama-route.ts';
+import { readRequestOf } from './exchange.ts';
 import { findServed, notFound, withoutLatest, withTag } from '../../resolve-model.ts';
 
 /**
@@ -18,14 +18,20 @@ const API_VERSION = '0.12.0';
 const SHOW = { model: modelField, name: modelField, verbose: booleanField };
 
 /** Lists and facts of models. */
-export const modelListRoutes: readonly Route[] = [
-  ollamaRoute('GET', '/api/version', 'read', "The version of Ollama's API, and of this server.", ({ services }) =>
-    json({ version: API_VERSION, ruvllm: services.version }),
-  ),
-  ollamaRoute('GET', '/api/tags', 'read', "The served and downloaded models in Ollama's format.", listTags),
-  ollamaRoute('GET', '/api/ps', 'read', "The loaded models in Ollama's format.", listLoaded),
-  ollamaRoute('POST', '/api/show', 'read', "Facts about one model in Ollama's format.", show, schemaOf(SHOW)),
-];
+export const routes = {
+  'GET /api/version': {
+    summary: "The version of Ollama's API, and of this server.",
+    handle: ({ services }) => json({ version: API_VERSION, ruvllm: services.version }),
+  },
+  'GET /api/tags': { summary: "The served and downloaded models in Ollama's format.", handle: listTags },
+  'GET /api/ps': { summary: "The loaded models in Ollama's format.", handle: listLoaded },
+  'POST /api/show': {
+    summary: "Facts about one model in Ollama's format.",
+    body: schemaOf(SHOW),
+    ignoresUnknownFields: true,
+    handle: show,
+  },
+} satisfies RouteCodes;
 
 interface ListedModel {
   readonly name: string;
@@ -81,7 +87,7 @@ function factsOf({ id, model }: ModelStatus): ModelFileFacts | null {
     architecture,
     numParameters,
     quantization,
-    canGenerate,
+    canGenerate: async () => canGenerate,
     contextLength,
     template: null,
     license: null,
@@ -197,7 +203,7 @@ async function show(exchange: Exchange): Promise<Response> {
     ...(saved === null || saved.messages.length === 0 ? {} : { messages: saved.messages }),
     details: writeDetails(facts, saved?.from ?? ''),
     model_info: { ...facts?.metadata, ...(facts === null ? {} : { 'general.parameter_count': facts.numParameters }) },
-    capabilities: facts === null ? ['completion'] : capabilitiesOf(facts),
+    capabilities: facts === null ? ['completion'] : await capabilitiesOf(facts),
     modified_at: new Date(model.modifiedMs).toISOString(),
   };
   return json(shown);

@@ -38,7 +38,7 @@ beforeEach(() => {
             architecture: 'llama',
             numParameters: 1.1e9,
             quantization: 'Q4_0',
-            canGenerate: true,
+            canGenerate: async () => true,
             contextLength: 128,
             template: '{{ messages }}',
             license: 'mit',

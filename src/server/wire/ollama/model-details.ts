@@ -20,8 +20,8 @@ export function writeDetails(facts: ModelFileFacts | null, parent = ''): object 
 }
 
 /** Features of a model that clients look for. */
-export function capabilitiesOf({ canGenerate, template }: ModelFileFacts): string[] {
-  if (!canGenerate) return ['embedding'];
+export async function capabilitiesOf({ canGenerate, template }: ModelFileFacts): Promise<string[]> {
+  if (!(await canGenerate())) return ['embedding'];
   const isThinking = /enable_thinking|<think>|reasoning_effort/.test(template ?? '');
   return ['completion', ...(template === null ? [] : ['tools']), ...(isThinking ? ['thinking'] : [])];
 }

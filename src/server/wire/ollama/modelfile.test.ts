@@ -127,13 +127,17 @@ test.each([
 });
 
 describe('the details of a model', () => {
-  const facts = {
+  const facts: ModelFileFacts = {
+    displayName: 'Small',
     architecture: 'llama',
     numParameters: 1e9,
     quantization: 'Q4_K_M',
-    canGenerate: true,
+    contextLength: 512,
+    license: null,
+    metadata: {},
+    canGenerate: async () => true,
     template: null,
-  } as ModelFileFacts;
+  };
 
   test('are those of its file', () => {
     expect(writeDetails(facts, 'small')).toEqual({
@@ -153,11 +157,11 @@ describe('the details of a model', () => {
   });
 
   test.each([
-    [{ canGenerate: false }, ['embedding']],
+    [{ canGenerate: async () => false }, ['embedding']],
     [{ template: null }, ['completion']],
     [{ template: '{{ x }}' }, ['completion', 'tools']],
     [{ template: '{{ enable_thinking }}' }, ['completion', 'tools', 'thinking']],
-  ])('with %j are the capabilities %j', (more, capabilities) => {
-    expect(capabilitiesOf({ ...facts, ...more })).toEqual(capabilities);
+  ])('with %j are the capabilities %j', async (more, capabilities) => {
+    expect(await capabilitiesOf({ ...facts, ...more })).toEqual(capabilities);
   });
 });

@@ -5,7 +5,6 @@ import type { TensorTypeName } from '../../../../core/tensor-type.ts';
 import type { KernelPackFactory } from '../../../../kernels/contract.ts';
 import { createReferencePackFactory } from '../../../../kernels/reference/reference-pack.ts';
 import { findKernelFault } from '../../../../kernels/self-check.ts';
-import { createWasmPackFactory } from '../../../../kernels/wasm/wasm-pack.ts';
 import { readSmallFile } from '../../files/json-file.ts';
 import { createNodeWasmPlatform } from '../wasm-platform.ts';
 import { hasValidSignature, MANIFEST_NAME, type PackManifest, readManifest } from './pack-manifest.ts';
@@ -91,6 +90,7 @@ export async function startPack({ manifest, files, folder }: VerifiedPack): Prom
   if (typeof createKernelPackFactory !== 'function') {
     throw refuse(folder, `${manifest.entry} does not export createKernelPackFactory`);
   }
+  const { createWasmPackFactory } = await import('../../../../kernels/wasm/wasm-pack.ts');
   const factory = await createKernelPackFactory({
     files,
     reference: createReferencePackFactory(),

@@ -1,21 +1,9 @@
 import { describeFailure } from '../../errors.ts';
 import { readBytes, readJsonBody } from '../../json-body.ts';
-import type { Exchange, Route } from '../../route.ts';
+import type { Exchange } from '../../route.ts';
 import { createNdjsonResponse } from '../../sse.ts';
-import { collectIgnored, type JsonSchema } from '../../wire/fields.ts';
+import { collectIgnored } from '../../wire/fields.ts';
 import { ollamaErrors } from '../../wire/ollama/error-body.ts';
-
-export function ollamaRoute(
-  method: Route['method'],
-  path: string,
-  scope: Route['scope'],
-  summary: string,
-  handle: Route['handle'],
-  body: JsonSchema | null = null,
-): Route {
-  const isAnswer = scope === 'inference';
-  return { method, path, scope, summary, body, ignoresUnknownFields: body !== null, isAnswer, errors: ollamaErrors, handle }; // prettier-ignore
-}
 
 /** Reads the body. Ollama's examples use `curl -d`, which sends JSON as a form; pages of other sites are rejected by their origin. */
 export async function readRequestOf<T>(exchange: Exchange, read: (body: unknown) => T): Promise<T> {

@@ -1,0 +1,5 @@
+/** The parts of MCP that the server uses. */
+export { DEFAULT_CONSENT } from '../mcp/consent.ts';
+export { CALL_LIMITS, PROTOCOL_VERSIONS } from '../mcp/limits.ts';
+export { createMcpServerPool } from '../mcp/server-pool.ts';
+export { createMcpServer } from '../mcp/server.ts';
