@@ -14,7 +14,12 @@ const types = (project) => nodeTool('typescript/bin/tsc', '--noEmit', '-p', proj
 const CACHED = ['--cache', '--cache-strategy', 'content', '--cache-location', join(cache, 'prettier')];
 const FORMAT = ['--check', '--log-level', 'warn', ...CACHED, '.'];
 const CLIENT_TYPES = 'client types';
-const TEXTS = ['run', '--project=texts', '--reporter=dot', `--reporter=${join(root, 'test/support/test-reporter.ts')}`];
+const TEXTS = [
+  'run',
+  '--project=texts',
+  '--reporter=default',
+  `--reporter=${join(root, 'test/support/test-reporter.ts')}`,
+];
 /** `isBuilt`: it reads dist/, for example the declarations of the library, which bench/ imports by its name. */
 const CHECKS = [
   { group: 'format', name: 'format', command: nodeTool('prettier/bin/prettier.cjs', ...FORMAT) },

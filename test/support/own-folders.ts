@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import {
   cacheFolder,
@@ -60,8 +60,9 @@ function entriesOf(folder: string): string[] {
 function look(path: string, into: Map<string, { state: string; changedMs: number }>): void {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return;
-  into.set(path, { state: `${stats.size} ${stats.mtimeMs}`, changedMs: stats.ctimeMs });
-  if (stats.isDirectory()) for (const name of entriesOf(path)) look(join(path, name), into);
+  const isFolder = stats.isDirectory();
+  into.set(path, { state: isFolder ? 'folder' : `${stats.size} ${stats.mtimeMs}`, changedMs: stats.ctimeMs });
+  if (isFolder) for (const name of entriesOf(path)) look(join(path, name), into);
 }
 
 /** The state of all files below these places. */
@@ -73,7 +74,9 @@ export function takeSnapshot(places: Iterable<string>): Snapshot {
 
 /** Each path that is not as it was, with the files whose tests ran when it changed. */
 export function describeChanges(before: Snapshot, after: Snapshot, times: readonly FileTime[]): string[] {
-  const changed = [...after].filter(([path, { state }]) => before.get(path)?.state !== state);
+  const isNew = (path: string): boolean => after.has(path) && !before.has(path);
+  // A new folder stands for what is in it.
+  const changed = [...after].filter(([path, { state }]) => before.get(path)?.state !== state && !isNew(dirname(path)));
   const removed = [...before.keys()].filter((path) => !after.has(path));
   return [
     ...changed.map(([path, { changedMs }]) => {
@@ -129,14 +132,13 @@ export default function setUp(project: TestProject): (() => void) | undefined {
   const { root } = project.vitest.config;
   const temporary = realpathSync(tmpdir());
   removeOldRuns(temporary);
-  // An author may edit while a single file runs; npm test says what the result is about.
+  // While a single file runs, an author may edit, and other runs may write.
   const report = process.env['RUVLLM_TEST_GUARD'];
   const places = personalPlaces();
   const takeAll = (): Snapshot =>
     new Map([
       ...takeSnapshot(places),
-      ...takeTemporary(temporary),
-      ...(report === undefined ? [] : takeCheckout(root)),
+      ...(report === undefined ? [] : [...takeTemporary(temporary), ...takeCheckout(root)]),
     ]);
   const before = takeAll();
 
@@ -159,7 +161,12 @@ export default function setUp(project: TestProject): (() => void) | undefined {
     const problems = [...describeChanges(before, takeAll(), times), ...left];
     rmSync(run, { recursive: true, force: true });
     for (const problem of problems) console.error(`error: ${problem}`);
-    if (problems.length > 0) process.exitCode = 1;
+    if (problems.length > 0) {
+      console.error(
+        'Tests may write only below their own HOME and TMPDIR. A RuvLLM that ran meanwhile writes elsewhere, too.',
+      );
+      process.exitCode = 1;
+    }
     if (report !== undefined) writeFileSync(report, JSON.stringify(problems));
   };
 }
