@@ -152,7 +152,8 @@ describe('the tests of a change', () => {
     'src/b.ts': "import { a } from './a.ts';",
     'src/a.test.ts': "import { a } from './a.ts';",
     'src/deep/b.test.ts': "import '../b.ts';",
-    'src/other.test.ts': "import './other.ts';",
+    'src/other.test.ts':
+      "import type { A } from './a.ts';\nimport type {\n  B,\n} from './b.ts';\nimport './other.ts';",
     'src/other.ts': '',
     'data/table.json': '{}',
     'test/support/serve.ts': "const command = new URL('../../bin/ruvllm.mjs', import.meta.url);",
