@@ -1,134 +1,87 @@
-// npm test: set-up, format, lint, types, build, tests. Ends with "N passed, N failed". With --long (npm run test:long) campaigns run in
-// full: hundreds of kills, every fault, thousands of simulations.
-import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { join, relative } from 'node:path';
+// npm test: set-up, build, tests. Ends with "N passed, N failed". `--long` (npm run test:long) runs campaigns in full: hundreds of kills,
+// every fault, thousands of simulations. `--changed [REF]` runs only the tests near the files that changed. Texts: npm run check.
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { build, buildTested } from './build.mjs';
 import { tryBuildNative } from './build-native.mjs';
 import { ensureClients } from './clients.mjs';
 import { ensureWebGpu } from './peers.mjs';
 import { ensureInstalled, nodeTool, root, run } from './setup.mjs';
+import { chooseChanged, takeChanged } from './test-changed.mjs';
 import { transpile } from './transpile.mjs';
+import { filesToRepeat, lastLine, readReport, recordDurations, recordUnstable, settle } from './test-results.mjs';
+
+const cache = join(root, '.cache');
+const durations = join(cache, 'test-durations.json');
+const isLong = process.argv.includes('--long');
+const { changedSince, rest } = takeChanged(process.argv.slice(2).filter((argument) => argument !== '--long'));
 
 // A failing set-up step ends the process, which must also read as a failure.
 let isReported = false;
-process.once('exit', () => isReported || console.log('0 passed, 1 failed'));
+process.once('exit', () => isReported || console.log(lastLine({ passed: 0, failed: 1 })));
 
-/** Starts a check; prints its output in one piece, because several run at once. */
-function check(name, [command, args]) {
-  return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', (text) => (output += text));
-    child.on('error', (error) => resolve({ name, ok: false, output: `${error.message}\n` }));
-    child.on('close', (status) => resolve({ name, ok: status === 0, output }));
-  });
+/** Runs vitest and returns its report. */
+function runTests(args, { name }) {
+  const report = join(cache, name);
+  const guard = join(cache, 'test-guard.json');
+  for (const path of [report, guard]) rmSync(path, { force: true });
+  const env = {
+    ...process.env,
+    RUVLLM_TEST_SIZE: isLong ? 'long' : 'short',
+    RUVLLM_TEST_REPORT: report,
+    RUVLLM_TEST_GUARD: guard,
+  };
+  const reporter = join(root, 'test/support/test-reporter.ts');
+  run(...nodeTool('vitest/vitest.mjs', 'run', '--reporter=default', `--reporter=${reporter}`, ...args), { env });
+  const { files, unhandled } = readReport(report);
+  // Vitest may have died before it looked at what the tests wrote.
+  const problems = existsSync(guard) ? JSON.parse(readFileSync(guard, 'utf8')) : ['the guard of folders did not run'];
+  return { files, unhandled: [...unhandled, ...problems] };
 }
 
-const isLong = process.argv.includes('--long');
-const filters = process.argv.slice(2).filter((argument) => argument !== '--long');
+/** Completes the clone and builds what the tests of processes start; returns the names of steps that failed. */
+async function setUp() {
+  if (!ensureWebGpu()) console.log('webgpu could not be installed: its kernels are not tested');
+  // Downloads while the build runs.
+  const installingClients = ensureClients();
+  await build();
+  await buildTested();
+  await transpile();
+  const native = await tryBuildNative({ only: isLong ? 'all' : 'best' });
+  const clients = await installingClients;
+  // Without a registry the clients' tests are skipped; a registry that answers must have the locked versions.
+  if (clients === 'unreachable') console.log('client tests skipped: the npm registry does not answer');
+  // A missing compiler is a difference between machines; a compiler that rejects our sources is a failure.
+  return [clients === 'failed' ? 'clients' : null, native.state === 'failed' ? 'native' : null].filter(Boolean);
+}
 
 ensureInstalled();
-if (!ensureWebGpu()) console.log('webgpu could not be installed: its kernels are not tested');
-// Downloads while the build runs.
-const installingClients = ensureClients();
-// Format and lint only read the sources: they run while the build occupies the other core.
-const checks = [
-  // Files that have not changed since they passed are not read again: all of them take a minute of a core.
-  check(
-    'format',
-    nodeTool(
-      'prettier/bin/prettier.cjs',
-      '--check',
-      '--log-level',
-      'warn',
-      '--cache',
-      '--cache-strategy',
-      'content',
-      '--cache-location',
-      join(root, '.cache/prettier'),
-      '.',
-    ),
-  ),
-  check('lint', nodeTool('oxlint/bin/oxlint', '--deny-warnings')),
-];
-await build(); // Before the types: bench/ imports the library by its name.
-checks.push(
-  check('types', nodeTool('typescript/bin/tsc', '-p', 'tsconfig.test.json')),
-  check('dashboard types', nodeTool('typescript/bin/tsc', '-p', 'dashboard/tsconfig.json')),
-);
-const clients = await installingClients;
-if (clients === 'ready') {
-  checks.push(check('client types', nodeTool('typescript/bin/tsc', '-p', 'test/clients/tsconfig.json')));
+mkdirSync(cache, { recursive: true });
+const chosen = changedSince === null ? null : chooseChanged({ root, since: changedSince, durations });
+for (const line of chosen?.notes ?? []) console.log(line);
+if (chosen?.files.length === 0) {
+  isReported = true;
+  console.log(lastLine({ passed: 0, failed: 0 }));
+  process.exit(0);
 }
-await buildTested();
-await transpile();
-const native = await tryBuildNative({ only: isLong ? 'all' : 'best' });
-const results = await Promise.all(checks);
-// Without a registry the clients' tests are skipped; a registry that answers must have the locked versions.
-if (clients === 'unreachable') console.log('client tests skipped: the npm registry does not answer');
-else results.push({ name: 'clients', ok: clients === 'ready', output: '' });
-// A missing compiler is a difference between machines; a compiler that rejects our sources is a failure.
-if (native.state !== 'unavailable') results.push({ name: 'native', ok: native.state === 'ready', output: '' });
-for (const { output } of results) process.stdout.write(output);
-for (const { name, ok } of results) console.log(`${ok ? 'ok  ' : 'FAIL'} ${name}`);
-const failedChecks = results.filter(({ ok }) => !ok).length;
-
-/** Runs vitest and returns its report. A run that died before its report is a failure, never a silent zero. */
-function runTests(name, args) {
-  const report = join(root, '.cache', name);
-  rmSync(report, { force: true });
-  run(
-    ...nodeTool(
-      'vitest/vitest.mjs',
-      'run',
-      '--reporter=default',
-      '--reporter=json',
-      `--outputFile.json=${report}`,
-      ...args,
-    ),
-    { env: { ...process.env, RUVLLM_TEST_SIZE: isLong ? 'long' : 'short' } },
-  );
-  if (!existsSync(report)) return { numPassedTests: 0, numFailedTests: 1, testResults: [] };
-  return JSON.parse(readFileSync(report, 'utf8'));
-}
-
-const failedFilesOf = ({ testResults }) => testResults.filter(({ status }) => status === 'failed');
-/** A file that could not even be loaded has no tests. */
-const numFailuresOf = (totals) =>
-  totals.numFailedTests + failedFilesOf(totals).filter(({ assertionResults }) => assertionResults.length === 0).length;
-const failedTestsOf = (totals) =>
-  failedFilesOf(totals).flatMap(({ name, assertionResults }) =>
-    assertionResults
-      .filter(({ status }) => status === 'failed')
-      .map(({ fullName }) => `${relative(root, name)}: ${fullName}`),
-  );
-
-/** More failing files than this are no accident of a busy machine. */
-const MAX_REPEATED_FILES = 3;
-
-const totals = runTests('test-report.json', filters);
-let numFailedTests = numFailuresOf(totals);
-let numPassedTests = totals.numPassedTests;
-const failedFiles = failedFilesOf(totals);
-if (failedFiles.length > 0 && failedFiles.length <= MAX_REPEATED_FILES) {
-  // Browsers and processes compete for the cores; alone, a failure is one of the code.
-  console.log(`Running ${failedFiles.length} failed files again, alone …`);
-  const files = failedFiles.map(({ name }) => relative(root, name));
-  const again = runTests('test-report-again.json', [...files, '--maxWorkers=1']);
-  const stillFailing = new Set(failedTestsOf(again));
-  const unstable = failedTestsOf(totals).filter((name) => !stillFailing.has(name));
-  const numLeft = numFailuresOf(again);
-  if (again.numPassedTests > 0 && numLeft < numFailedTests) {
-    numPassedTests += numFailedTests - numLeft;
-    numFailedTests = numLeft;
-  }
-  for (const name of unstable) console.log(`UNSTABLE ${name} (failed beside other tests, passed alone)`);
-}
-const passed = numPassedTests + results.length - failedChecks;
-const failed = numFailedTests + failedChecks;
-const skipped = (totals.numPendingTests ?? 0) + (totals.numTodoTests ?? 0);
+// Tests of sources need no build, which takes longer than they do.
+const failedSteps = chosen === null || chosen.needsBuild ? await setUp() : [];
+const selected = [...(chosen?.files ?? []), ...rest.filter((argument) => !argument.startsWith('-'))];
+// Texts are checked by npm run check; a named one runs here, too.
+const projects = selected.length === 0 ? ['--project=isolated', '--project=shared'] : [];
+const first = runTests([...projects, ...(chosen?.files ?? []), ...rest], { name: 'test-report.json' });
+recordDurations(durations, first);
+const repeated = filesToRepeat(first);
+if (repeated.length > 0) console.log(`Running ${repeated.length} failed files again, alone …`);
+const again =
+  repeated.length === 0 ? undefined : runTests([...repeated, '--maxWorkers=1'], { name: 'test-report-again.json' });
+const { passed, skipped, failures, unstable, unhandled } = settle(first, again);
+recordUnstable(join(cache, 'test-unstable.json'), unstable);
+for (const { test } of failures) console.log(`FAILED ${test}`);
+for (const message of unhandled) console.log(`FAILED outside of tests: ${message}`);
+for (const step of failedSteps) console.log(`FAILED ${step}: see its message above`);
+for (const { test, error } of unstable) console.log(`UNSTABLE ${test} (passed alone; beside others: ${error})`);
+const failed = failures.length + unhandled.length + failedSteps.length;
 isReported = true;
-console.log(`${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}`);
-process.exitCode = failed === 0 && totals.numPassedTests > 0 ? 0 : 1;
+console.log(lastLine({ passed, failed, unstable: unstable.length, skipped }));
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1;

@@ -1,28 +1,33 @@
-import { expect, test } from 'vitest';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import type { TestSpecification, Vitest } from 'vitest/node';
 import { LongestFirst } from './longest-first.ts';
 
-const fileOf = (path: string, isolate = false) =>
-  ({ moduleId: `/here/${path}`, project: { name: 'p', config: { isolate, sequence: { groupOrder: 0 } } } }) as TestSpecification; // prettier-ignore
-const context = {
-  config: { root: '/here' },
-  cache: { getFileTestResults: () => undefined, getFileStats: () => undefined },
-} as unknown as Vitest;
-
-test('runs isolated files first, then the longest, then all others in their order', async () => {
-  const files = [
-    fileOf('src/a.test.ts'),
-    fileOf('test/cli.test.ts'),
-    fileOf('src/b.test.ts'),
-    fileOf('src/kernels/wasm/wasm-pack.test.ts'),
-    fileOf('src/c.test.ts', true),
-  ];
-  const sorted = await new LongestFirst(context).sort(files);
-  expect(sorted.map(({ moduleId }) => moduleId.replace('/here/', ''))).toEqual([
-    'src/c.test.ts',
-    'src/kernels/wasm/wasm-pack.test.ts',
-    'test/cli.test.ts',
-    'src/a.test.ts',
-    'src/b.test.ts',
+test('isolated files first, then new ones by size, then the longest of the last runs', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'ruvllm-order-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  const durations = { 'a.test.ts': 5, 'b.test.ts': 900, 'deep/c.test.ts': 70, 'isolated.test.ts': 1 };
+  for (const [path, text] of [
+    ['.cache/test-durations.json', JSON.stringify(durations)],
+    ['new.test.ts', 'x'],
+    ['new-and-large.test.ts', 'x'.repeat(100)],
+  ] as const) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  const fileOf = (path: string, isolate = false) =>
+    ({ moduleId: join(root, path), project: { config: { isolate } } }) as TestSpecification;
+  const names = ['a.test.ts', 'new.test.ts', 'deep/c.test.ts', 'new-and-large.test.ts', 'b.test.ts'];
+  const files = [...names.map((name) => fileOf(name)), fileOf('isolated.test.ts', true)];
+  const sorted = await new LongestFirst({ config: { root } } as unknown as Vitest).sort(files);
+  expect(sorted.map(({ moduleId }) => moduleId.slice(root.length + 1))).toEqual([
+    'isolated.test.ts',
+    'new-and-large.test.ts',
+    'new.test.ts',
+    'b.test.ts',
+    'deep/c.test.ts',
+    'a.test.ts',
   ]);
 });

@@ -1,7 +1,7 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { buildRandomModel } from '../../../test/support/random-model.ts';
 import type { Hub } from '../../hub/hub.ts';
 import { isModelName, referencesOf } from '../../hub/model-names.ts';
@@ -11,6 +11,7 @@ const TINY = buildRandomModel({ architecture: 'llama', type: 'F32', seed: 1 });
 
 function createFakes(content: string | Uint8Array = TINY, isHubReachable = true) {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-catalog-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'model.gguf');
   writeFileSync(path, content);
   const requests: string[] = [];
