@@ -293,3 +293,12 @@ test('a sequence with a state that waits for memory is tried again only with mor
   first.discard();
   cache.checkIntegrity([]);
 });
+
+test('[KC9] a sequence that was refused beside others is not refused when it runs alone', () => {
+  const { cache, compute } = setUp({ numPages: 8 });
+  const { pages } = compute(count(7)); // 2 pages
+  const waiting = cache.openSequence(OWNER);
+  expect(waiting.attach(count(24, 50), Infinity, 1)).toBeNull(); // 7 pages and a spare one, 6 are free
+  expect(waiting.attach(count(24, 50), 8, 0)).toBe(0);
+  cache.checkIntegrity([pages, waiting]);
+});
