@@ -27,6 +27,7 @@ const render = (source: string, now = 0): string =>
 
 /** The output of Python's Jinja2 3.1.6 for the same source and variables, with `json.dumps(ensure_ascii=False)` as `tojson`. */
 const LIKE_PYTHON: [source: string, expected: string][] = [
+  ["{{ {1: 'x'}[1] }}{{ {'1': 'y'}['1'] }}{{ {1: 'x'}[2] }}{{ {1: 'x'}['1'] }}", 'xy'],
   [
     '{{ 1 < 1 }}{{ 1 <= 1 }}{{ 1 > 1 }}{{ 1 >= 1 }}{{ 1 < 2 }}{{ 2 <= 1 }}{{ 2 > 1 }}{{ 1 >= 2 }}',
     'FalseTrueFalseTrueTrueFalseTrueFalse',
