@@ -147,3 +147,23 @@ describe.skipIf(!hasSuite)('well-known templates, written by hand', () => {
     expect(template.render(TALK).text).toBe(expected('Be brief.\n\nHi'));
   });
 });
+
+describe('the start of an answer', () => {
+  const user: ChatMessage[] = [{ role: 'user', content: 'Hi' }];
+
+  test('is behind the prompt, with its control tokens broken', () => {
+    const template = create({ source: '{{ messages[0].content }}|', specialSpellings: ['<end>'] });
+    expect(template.render(user).text).toBe('Hi|');
+    const { text, guard } = template.render(user, { answerStart: 'Sure <end>' });
+    expect(text).toBe(`Hi|Sure <${guard}end>`);
+  });
+
+  test('ends the reasoning that the template opens', () => {
+    const template = create({
+      source: "{{ messages[0].content }}|{{ '<think>\\n' if add_generation_prompt }}{# </think> #}",
+    });
+    expect(template.render(user).text).toBe('Hi|<think>\n');
+    expect(template.render(user, { answerStart: 'Sure' }).text).toBe('Hi|<think>\n</think>\n\nSure');
+    expect(template.render(user, { addGenerationPrompt: false, answerStart: 'Sure' }).text).toBe('Hi|Sure');
+  });
+});

@@ -108,6 +108,8 @@ test('[BE6] reports neither private pages nor pages of images', () => {
   const { tree, log, pages } = openTree();
   tree.insert('0', range(0, 8), 8, pages(2), 'ordinary');
   expect(log.take()).toEqual([]);
+  tree.drop('0');
+  expect(log.take()).toEqual([]);
   tree.insert(shared, [...range(0, 4), -1, -2, -3, -4, ...range(0, 4)], 12, pages(3), 'ordinary');
   expect(log.take()).toMatchObject([{ type: 'stored', hashes: [expect.any(String)] }]);
 });

@@ -53,3 +53,13 @@ test('parses a namespace string back and returns null for other names', () => {
   );
   for (const other of ['', '0', '17', '4711']) expect(decodeNamespace(other)).toBeNull();
 });
+
+test('a name whose fields are cut or numbered otherwise is no namespace', () => {
+  const id = namespaceId({ tenant: 'ab', modelHash: 'm', adapterHash: null, policy: 'p' });
+  for (let length = 0; length < id.length; length++) expect(decodeNamespace(id.slice(0, length))).toBeNull();
+  expect(decodeNamespace(`${id}x`)).toBeNull();
+  for (const at of [0, 6, 11, 15]) {
+    const other = `${id.slice(0, at)}\x07${id.slice(at + 1)}`;
+    expect([at, decodeNamespace(other)]).toEqual([at, null]);
+  }
+});

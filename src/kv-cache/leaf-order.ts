@@ -76,9 +76,9 @@ export function createLeafHeap<Leaf extends Rank>(): LeafHeap<Leaf> {
       heap[at] = leaf;
     },
     pop() {
-      const top = heap[0];
       const last = heap.pop();
-      if (top === undefined || last === undefined || heap.length === 0) return top;
+      const top = heap[0];
+      if (last === undefined || top === undefined) return last;
       let at = 0;
       for (let below = 1; below < heap.length; below = 2 * at + 1) {
         if (below + 1 < heap.length && compareRanks(heap[below + 1]!, heap[below]!) < 0) below++;

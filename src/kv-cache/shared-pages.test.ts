@@ -167,6 +167,8 @@ test('[SH13] storage that was slower than computing is not asked, until it is tr
   const before = node.stats().computeMs;
   node.cache.onComputed(3, 1000);
   expect(node.stats().computeMs).toBe(before);
+  node.cache.onComputed(4, 1000);
+  expect(node.stats().computeMs).toBeGreaterThan(before!);
 });
 
 test('[SH14] requests with one prompt read it once, and the first one that is aborted ends nothing', async () => {

@@ -65,3 +65,8 @@ test('[UP11] default slabs: single pages in a tiny pool, 2 MiB of small pages, l
     expect((slabBytes % packedBytes) / slabBytes).toBeLessThan(limit);
   }
 });
+
+test('[UP11] packed pages may be as large as float pages', () => {
+  const { tiers } = createSlabLayout({ ...good, packed: { pageBytes: 64, unitBytes: 4 } });
+  expect(tiers.packed.slabPages).toBe(tiers.float.slabPages);
+});

@@ -101,6 +101,39 @@ describe('adaptMessages', () => {
     ]);
   });
 
+  test('shows reasoning where the template reads it, and beside content and calls only if that keeps both', () => {
+    const thinks = (message: Partial<ChatMessage>): ChatMessage => ({ role: 'assistant', content: 'x', reasoning: 'R', ...message }); // prettier-ignore
+    const shows = (message: Partial<ChatMessage>, change: Partial<ToolDialect>): boolean =>
+      'thinking' in adaptMessages([thinks(message)], dialect({ reasoningField: 'thinking', ...change }))[0]!;
+    const kept = { keepsContentBesideReasoning: true };
+    const lost = { keepsContentBesideReasoning: false };
+    expect([shows({}, kept), shows({}, lost), shows({}, { reasoningField: null })]).toEqual([true, true, false]);
+    expect([shows({ toolCalls: [A] }, kept), shows({ toolCalls: [A] }, lost)]).toEqual([true, false]);
+    expect(shows({ toolCalls: [A], content: '' }, lost)).toBe(true);
+    const { reasoning: _, ...silent } = thinks({});
+    expect('thinking' in adaptMessages([silent], dialect({ reasoningField: 'thinking' }))[0]!).toBe(false);
+  });
+
+  test('takes only the results behind a turn, and puts calls as text behind its content', () => {
+    const user: ChatMessage = { role: 'user', content: 'u' };
+    const one: ChatMessage = { role: 'assistant', content: '', toolCalls: [A] };
+    const call = '{"name": "one", "arguments": {"x": 1}}';
+    expect(adaptMessages([one, result('a'), user, one, result('a')], PLAIN_DIALECT)).toEqual([
+      { role: 'assistant', content: call },
+      { role: 'user', content: 'Result of one:\nRa' },
+      { role: 'user', content: 'u' },
+      { role: 'assistant', content: call },
+      { role: 'user', content: 'Result of one:\nRa' },
+    ]);
+    const single = dialect({ allowsParallel: false });
+    expect(adaptMessages([one, result('a'), user], single)).toEqual([
+      { role: 'assistant', content: '', tool_calls: [wire(A)] },
+      { role: 'tool', content: 'Ra', name: 'one', tool_call_id: 'a' },
+      { role: 'user', content: 'u' },
+    ]);
+    expect(adaptMessages([{ role: 'assistant', content: 'z', toolCalls: [] }], single)).toEqual([{ role: 'assistant', content: 'z' }]); // prettier-ignore
+  });
+
   test('does not modify the input messages', () => {
     const talk: ChatMessage[] = [
       { role: 'user', content: 'x' },
