@@ -1,4 +1,4 @@
-// The resident memory of an idle server: `node bench/support/server-memory.ts MODEL [flags of serve]` prints it.
+// The resident memory of an idle server. Run with `MODEL [flags of serve]` it prints it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -109,8 +109,8 @@ const rowOf = ({ header, javascriptHeap }: HeapReport, i: number) => ({
 
 if (process.argv[1] !== undefined && import.meta.url.endsWith(process.argv[1].split(/[\\/]/).at(-1)!)) {
   const [model, ...rest] = process.argv.slice(2);
-  const idleMs = Number(process.env['IDLE_MS'] ?? 60_000);
-  const { rssMb, threads, cpuSeconds } = await measureServerMemory({ model: model!, flags: rest, idleMs });
+
+  const { rssMb, threads, cpuSeconds } = await measureServerMemory({ model: model!, flags: rest });
   for (const { name, heapMb, usedMb } of threads)
     console.log(`${name.padEnd(24)} heap ${heapMb.toFixed(1)} MB, used ${usedMb.toFixed(1)} MB`);
   console.log(`resident ${rssMb.toFixed(0)} MB, processor time ${cpuSeconds.toFixed(1)} s`);

@@ -72,8 +72,7 @@ function textOf(record: MemoryRecord): string {
   return typeof question === 'string' ? question : typeof text === 'string' ? text : '';
 }
 
-const stateId = (services: Pick<MemoryServices, 'sha256'>): string =>
-  nameId(services.sha256, STATE_TENANT, 'reindex');
+const stateId = (services: Pick<MemoryServices, 'sha256'>): string => nameId(services.sha256, STATE_TENANT, 'reindex');
 
 /** The next run looks at all records again: some are, or will be, without a vector of the embedder that has looked at them. */
 export async function forgetReindex(store: MemoryStore, services: Pick<MemoryServices, 'sha256'>): Promise<void> {

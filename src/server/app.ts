@@ -85,7 +85,7 @@ export interface ServerOptions {
   readonly freeDiskBytes?: () => Promise<number | null>;
   /** Problems of state that the server does not see itself. Default: none. */
   readonly problems?: () => readonly StateProblem[];
-  /** What is still being prepared. Default: nothing. */
+  /** Parts that are not ready yet. Default: none. */
   readonly preparing?: () => readonly Preparation[];
   /** The page at `/`. Default: none. */
   readonly dashboard?: DashboardFiles | null;

@@ -26,7 +26,7 @@ export interface ServedMemory {
   readonly ready: Promise<void>;
   /** Downloads and loads the default encoder, and says so. Call it when models are served; it does not reject. */
   prepare(): Promise<void>;
-  /** What `prepare` has still to do, or could not do. */
+  /** The encoder until `prepare` has made it ready, and after it could not. */
   preparing(): readonly Preparation[];
 }
 

@@ -41,7 +41,8 @@ export function createAsk(context: AskContext): AskMemory {
   const { store, search, now } = context;
   return async (tenant, question) => {
     const startMs = now();
-    const embedded = question.embedded ?? (await embedQuestion(context.embedder, question.text, question.search?.turns));
+    const embedded =
+      question.embedded ?? (await embedQuestion(context.embedder, question.text, question.search?.turns));
     const embeddedMs = now();
     const embeddingMs = embeddedMs - startMs;
     const near =

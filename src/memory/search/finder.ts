@@ -33,15 +33,7 @@ export interface FinderContext {
  * counted or results are re-ranked in this thread. After a disk error it searches here too, because the store handles the error.
  */
 export function createFinder(context: FinderContext): RemoteFinder {
-  const {
-    store,
-    services,
-    graph,
-    finder,
-    countTokens,
-    rerank,
-    degraded,
-  } = context;
+  const { store, services, graph, finder, countTokens, rerank, degraded } = context;
   const now = context.monotonic ?? (() => services.now());
   const search = createMemorySearch({
     store,

@@ -26,7 +26,7 @@ export type MemoryWorkerMessage =
 
 /**
  * Initial and largest size of a semi-space in MB. A collection pauses for a millisecond or more; with V8's default of 1 MB, one search in
- * eighty meets one, with 4 one in three hundred. An idle thread keeps two of the initial size.
+ * eighty meets one, so with 4 about one in three hundred. An idle thread keeps two of the initial size.
  */
 const YOUNG_MB = { first: 4, most: 32 };
 /** V8 counts three semi-spaces. */

@@ -3,7 +3,7 @@ import { createSpokenModel } from '../../../test/support/spoken-model.ts';
 import { openTestMemory, wordEmbedder } from '../../../test/support/test-memory.ts';
 import { createRequestMemory } from './request-memory.ts';
 
-test('[WL17] answers are embedded for the audit log beside the thread that serves requests', async () => {
+test('[WL17] questions and answers are embedded for the audit log beside the thread that serves requests', async () => {
   const [atOnce, later] = [[] as string[], [] as string[]];
   const embedder = {
     ...wordEmbedder,
@@ -16,7 +16,7 @@ test('[WL17] answers are embedded for the audit log beside the thread that serve
   await model.generate([{ role: 'user', content: 'where is the blue whale?' }]);
   await requests.settle();
   await memory.audit.flush();
-  expect([atOnce, later]).toEqual([['where is the blue whale?'], ['In the sea.']]);
+  expect([atOnce, later]).toEqual([[], ['where is the blue whale?', 'In the sea.']]);
   const { entries } = await memory.audit.search('local', {});
   expect(entries[0]!.entry.responseEmbedding).toEqual(wordEmbedder.embed('In the sea.'));
 });

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 export interface CollectOptions {
   /** Milliseconds between two looks. Default 15 000. */
   readonly everyMs?: number;
-  /** Bytes by which the heap has to grow before it is collected again. Default 4 MiB: a collection takes some 40 ms. */
+  /** Bytes by which the heap has to grow before it is collected again. Default 4 MiB: a collection takes 50 ms or more. */
   readonly minGrowthBytes?: number;
   /** Default: a full collection. */
   readonly collect?: () => void;
