@@ -1,36 +1,50 @@
-// The declarations of the package: tsc writes those of all sources into .cache/types, and dist/types gets the ones that its exports reach.
-import { existsSync, mkdirSync, copyFileSync, readFileSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+// The declarations of the package: tsc writes those of all sources into .cache/types, and dist/types gets what its exports reach, bundled.
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { makeFolder } from './peers.mjs';
 import { nodeTool, root, run } from './setup.mjs';
 
-/** Where tsconfig.json lets tsc write. */
-export const declarations = join(root, '.cache/types');
+const PACKAGES = ['rolldown-plugin-dts@0.23.0', 'rolldown@1.2.18'];
 
 /** Whether tsc accepts the sources. */
 export const emitDeclarations = () => run(...nodeTool('typescript/bin/tsc', '-p', 'tsconfig.json')) === 0;
 
-/** Files that a declaration imports, in its folder. */
-const importsOf = (path) =>
-  [...readFileSync(path, 'utf8').matchAll(/(?:\bfrom\s*|\bimport\()\s*['"](\.[^'"]+)['"]/g)].map(([, specifier]) =>
-    join(dirname(path), specifier.replace(/\.(?:ts|js)$/, '.d.ts')),
+/** The declarations of the package's exports by the name of their file, as tsc wrote them. */
+export function listDeclarations() {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const names = Object.entries(exports).flatMap(([name, target]) => (typeof target === 'object' ? [name] : []));
+  return Object.fromEntries(
+    names.map((name) => {
+      const folder = name === '.' ? '' : name.slice(2);
+      return [folder || 'index', join(root, '.cache/types', folder, 'index.d.ts')];
+    }),
   );
+}
+
+/** Only publishing needs the bundler of declarations. */
+function requireBundler() {
+  const folder = makeFolder('.cache/dts');
+  if (!existsSync(join(folder, 'node_modules/rolldown-plugin-dts/package.json'))) {
+    console.error('Installing the bundler of declarations …');
+    const args = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--legacy-peer-deps']; // prettier-ignore
+    if (run('npm', [...args, ...PACKAGES], { cwd: folder }) !== 0) process.exit(1);
+  }
+  const fileOf = (name) => join(folder, 'node_modules', name, 'dist/index.mjs');
+  return Promise.all(['rolldown', 'rolldown-plugin-dts'].map((name) => import(pathToFileURL(fileOf(name)).href)));
+}
 
 /** Writes dist/types. */
-export function buildTypes() {
+export async function buildTypes() {
   if (!emitDeclarations()) process.exit(1);
+  const [{ rolldown }, { dts }] = await requireBundler();
   const out = join(root, 'dist/types');
   rmSync(out, { recursive: true, force: true });
-  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const queue = Object.values(exports)
-    .filter((target) => typeof target === 'object')
-    .map(({ types }) => join(declarations, types.replace('./dist/types/', '')));
-  const seen = new Set();
-  for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
-    if (seen.has(path) || !existsSync(path)) continue;
-    seen.add(path);
-    const target = join(out, path.slice(declarations.length + 1));
-    mkdirSync(dirname(target), { recursive: true });
-    copyFileSync(path, target);
-    queue.push(...importsOf(path));
-  }
+  const bundle = await rolldown({
+    input: listDeclarations(),
+    plugins: [dts({ dtsInput: true, sourcemap: false })],
+    external: (id) => !/^(?:\.|[\\/]|[a-z]:)/i.test(id),
+  });
+  await bundle.write({ dir: out, format: 'es', chunkFileNames: '[name]-[hash].d.ts' });
+  await bundle.close();
 }

@@ -6,7 +6,8 @@ import { root, run } from './setup.mjs';
 
 const FLAGS = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--omit=optional'];
 
-function makeFolder(path) {
+/** A folder for packages of its own. */
+export function makeFolder(path) {
   const folder = join(root, path);
   mkdirSync(folder, { recursive: true });
   // Without a package.json, npm would install into ours.

@@ -10,7 +10,7 @@ import { root } from './setup.mjs';
 import { describePrebuilds } from './supply-chain/prebuilds.mjs';
 
 await build();
-buildTypes();
+await buildTypes();
 const states = TARGETS.map((target) => {
   const name = prebuildName(target.platform, target.arch, target.libc);
   const folder = join(root, 'prebuilds', name);

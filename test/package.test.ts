@@ -64,7 +64,9 @@ test.skipIf(!isBuilt).each(subpaths)('$specifier can be imported by its name and
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', code], { cwd: root, encoding: 'utf8' });
   expect(JSON.parse(output)).toEqual(expect.arrayContaining([...MAIN_EXPORTS[specifier]!]));
   // npm pack writes the declarations; until then their source is what they are made from.
-  expect(existsSync(join(root, types.replace('./dist/types/', 'src/').replace(/\.d\.ts$/, '.ts')))).toBe(true);
+  expect(
+    existsSync(join(root, types.replace('./dist/types/', 'src/').replace(/(?:\/index)?\.d\.ts$/, '/index.ts'))),
+  ).toBe(true);
 });
 
 test.skipIf(!isBuilt)('the package has the command, all kernel builds, and no sources or tests', () => {

@@ -24,7 +24,7 @@ function readWalk(title: string): Step[] {
 
 function importsOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8');
-  return [...text.matchAll(/from '(\.[^']+)'/g)].map(([, path]) => normalize(join(dirname(file), path!)));
+  return [...text.matchAll(/(?:from |import\()'(\.[^']+)'/g)].map(([, path]) => normalize(join(dirname(file), path!)));
 }
 
 test.each(Object.entries(LIMITS))('%s takes at most %i files, each imported by the one above it', (title, limit) => {

@@ -10,10 +10,10 @@ export function entryPoints(root) {
   const { name, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   return Object.entries(exports)
     .filter(([, target]) => typeof target === 'object')
-    .map(([key, { types }]) => ({
+    .map(([key]) => ({
       specifier: key === '.' ? name : `${name}/${key.slice(2)}`,
       page: key === '.' ? name : key.slice(2),
-      types: join(root, types.replace('./dist/types/', '.cache/types/')),
+      types: join(root, '.cache/types', key === '.' ? '' : key.slice(2), 'index.d.ts'),
     }));
 }
 

@@ -6,7 +6,7 @@ import { followNames } from './linked-names.ts';
 const seed = (text: string, lexical: number | null): MemoryResult =>
   ({ record: { id: text }, text, lexical }) as unknown as MemoryResult;
 
-/** What is asked of the store, and what comes of `numHits` records with each name. */
+/** The questions to the store, and the names found where `numHits` records have each. */
 async function follow(near: readonly MemoryResult[], numHits = 1, question = 'What does she eat?') {
   const asked: MatchQuery[] = [];
   const store = {

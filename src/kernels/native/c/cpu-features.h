@@ -1,4 +1,4 @@
-// What the addon of the kernels and the one of the features share.
+// Shared by the addon of the kernels and the one that only names features.
 #ifndef RUVLLM_CPU_FEATURES_H
 #define RUVLLM_CPU_FEATURES_H
 #define NAPI_VERSION 8
