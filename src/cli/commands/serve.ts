@@ -197,7 +197,8 @@ export const run: CommandRunner = async (commandContext) => {
       isLearning: learning !== null,
     });
     preparing = served.prepare();
-    collectWhenIdle();
+    const { openMemoryTrim } = await import('../../platform/node/kernels/native-addon.ts');
+    collectWhenIdle({ afterwards: openMemoryTrim() });
     await untilAborted(io.signal);
     output.note('stopping: waiting for requests in progress');
     io.acceptSignal?.();

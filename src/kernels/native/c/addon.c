@@ -172,6 +172,7 @@ NAPI_MODULE_INIT() {
       {"run", NULL, run, NULL, NULL, NULL, napi_default, NULL},
       {"stopPool", NULL, stop_pool, NULL, NULL, NULL, napi_default, NULL},
       {"cpuFeatures", NULL, cpu_features, NULL, NULL, NULL, napi_default, NULL},
+      {"trimMemory", NULL, trim_memory, NULL, NULL, NULL, napi_default, NULL},
   };
   CHECK(napi_define_properties(env, exports, sizeof exports_list / sizeof *exports_list, exports_list));
   return exports;

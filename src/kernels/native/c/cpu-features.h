@@ -7,6 +7,10 @@
 #endif
 #include "platform.h"
 #include <node_api.h>
+#include <stdlib.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #define CHECK(call)                                                                                                   \
   do {                                                                                                                \
@@ -15,6 +19,16 @@
       return NULL;                                                                                                    \
     }                                                                                                                 \
   } while (0)
+
+// trimMemory(): gives freed memory back to the system; glibc keeps it for the next allocation.
+static napi_value trim_memory(napi_env env, napi_callback_info info) {
+  (void)env;
+  (void)info;
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+  return NULL;
+}
 
 // cpuFeatures(): the features of this processor and system that builds may need.
 static napi_value cpu_features(napi_env env, napi_callback_info info) {

@@ -9,6 +9,7 @@ NAPI_MODULE_INIT() {
   const napi_property_descriptor exports_list[] = {
       {"abi", NULL, NULL, NULL, NULL, abi, napi_enumerable, NULL},
       {"cpuFeatures", NULL, cpu_features, NULL, NULL, NULL, napi_default, NULL},
+      {"trimMemory", NULL, trim_memory, NULL, NULL, NULL, napi_default, NULL},
   };
   CHECK(napi_define_properties(env, exports, sizeof exports_list / sizeof *exports_list, exports_list));
   return exports;

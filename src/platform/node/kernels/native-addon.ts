@@ -47,7 +47,7 @@ export const NATIVE_BUILDS: Readonly<Record<string, readonly NativeBuildKind[]>>
   ],
 };
 
-type LoadedAddon = NativeAddon & { cpuFeatures(): string[] };
+type LoadedAddon = NativeAddon & { cpuFeatures(): string[]; trimMemory?: () => void };
 
 /** Where a build stands: loaded, or why not. */
 export type NativeBuildState =
@@ -131,6 +131,15 @@ function featuresOf(folder: URL, plain: LoadedAddon | NativeProblem, abi: number
   if (!('kind' in plain)) return plain.cpuFeatures();
   const tiny = load(folder, 'features', abi);
   return 'kind' in tiny ? null : tiny.cpuFeatures();
+}
+
+/** Gives memory that was freed back to the system, where an addon is here that can; glibc keeps tens of megabytes otherwise. */
+export function openMemoryTrim(folder = PREBUILDS): () => void {
+  for (const build of ['features', 'baseline']) {
+    const addon = load(folder, build, NATIVE_ABI);
+    if (!('kind' in addon) && addon.trimMemory !== undefined) return addon.trimMemory;
+  }
+  return () => {};
 }
 
 /** What the processor and the system offer of what builds need; null where no build is here to tell. */

@@ -9,6 +9,8 @@ export interface CollectOptions {
   readonly minGrowthBytes?: number;
   /** Default: a full collection. */
   readonly collect?: () => void;
+  /** Called after a collection. Default: nothing. */
+  readonly afterwards?: () => void;
 }
 
 /** Share of the time between two looks in which the thread did something: a scrape of metrics is less, a request more. */
@@ -19,7 +21,7 @@ const MAX_UTILIZATION = 0.02;
  * of requests an idle server would keep its largest heap for ever. Returns a function that stops it.
  */
 export function collectWhenIdle(options: CollectOptions = {}): () => void {
-  const { everyMs = 15_000, minGrowthBytes = 4 << 20, collect = collectAll } = options;
+  const { everyMs = 15_000, minGrowthBytes = 4 << 20, collect = collectAll, afterwards = () => {} } = options;
   let before = performance.eventLoopUtilization();
   let keptBytes = 0;
   const timer = setInterval(() => {
@@ -28,6 +30,7 @@ export function collectWhenIdle(options: CollectOptions = {}): () => void {
     before = now;
     if (utilization > MAX_UTILIZATION || heapBytes() - keptBytes < minGrowthBytes) return;
     collect();
+    afterwards();
     keptBytes = heapBytes();
     before = performance.eventLoopUtilization(); // a collection is no work
   }, everyMs).unref();
