@@ -14,6 +14,7 @@ import {
   modelCacheRoot,
   stateFolder,
 } from '../../src/platform/node/files/paths.ts';
+import { KEPT } from './temporary-root.ts';
 
 const PREFIX = 'ruvllm-test-';
 /** Settings of the person who runs the tests. RUVLLM_TEST_… are ours; browsers and native builds are of the machine. */
@@ -49,7 +50,7 @@ export function useOwnFolders(run: string, file: string, environment: NodeJS.Pro
 /** The entries that a test file left among its temporary files. */
 export function listLeft(run: string, file: string): string[] {
   const folder = join(run, idOf(file), 'tmp');
-  return entriesOf(folder).filter((name) => !FOREIGN.test(name));
+  return entriesOf(folder).filter((name) => !name.startsWith(KEPT) && !FOREIGN.test(name));
 }
 
 function entriesOf(folder: string): string[] {
