@@ -14,12 +14,16 @@ import {
   modelCacheRoot,
   stateFolder,
 } from '../../src/platform/node/files/paths.ts';
+import { KEPT } from './temporary-root.ts';
 
 const PREFIX = 'ruvllm-test-';
 /** Settings of the person who runs the tests. RUVLLM_TEST_… are ours; browsers and native builds are of the machine. */
 const PERSONAL = /^(?:RUVLLM_(?!TEST_|CHROMIUM$|NATIVE_BUILD$)|XDG_|HF_|HUGGINGFACE_)/;
 /** Written by browsers and Node themselves. */
 const FOREIGN = /^(?:\.?org\.chromium\.|\.com\.google\.Chrome|chrome_|playwright|node-compile-cache)/;
+
+/** Times of files have the clock of the kernel, which ticks at most every ten milliseconds. */
+const CLOCK_MS = 20;
 
 /** Paths with their state. */
 export type Snapshot = ReadonlyMap<string, { readonly state: string; readonly changedMs: number }>;
@@ -46,7 +50,7 @@ export function useOwnFolders(run: string, file: string, environment: NodeJS.Pro
 /** The entries that a test file left among its temporary files. */
 export function listLeft(run: string, file: string): string[] {
   const folder = join(run, idOf(file), 'tmp');
-  return entriesOf(folder).filter((name) => !FOREIGN.test(name));
+  return entriesOf(folder).filter((name) => !name.startsWith(KEPT) && !FOREIGN.test(name));
 }
 
 function entriesOf(folder: string): string[] {
@@ -80,7 +84,9 @@ export function describeChanges(before: Snapshot, after: Snapshot, times: readon
   const removed = [...before.keys()].filter((path) => !after.has(path));
   return [
     ...changed.map(([path, { changedMs }]) => {
-      const during = times.filter(({ startMs, endMs }) => startMs <= changedMs && changedMs <= endMs);
+      const during = times.filter(
+        ({ startMs, endMs }) => startMs - CLOCK_MS <= changedMs && changedMs <= endMs + CLOCK_MS,
+      );
       return `${path} was written${during.length > 0 ? ` during ${during.map(({ file }) => file).join(', ')}` : ''}`;
     }),
     ...removed.map((path) => `${path} was removed`),
@@ -107,39 +113,40 @@ export function takeCheckout(root: string): Snapshot {
   return new Map([...gone, ...takeSnapshot(paths)]);
 }
 
-/** Programs of tests that had no TMPDIR wrote here. */
-function takeTemporary(folder: string): Snapshot {
-  const ours = entriesOf(folder).filter((name) => name.startsWith('ruvllm-') && !name.startsWith(PREFIX));
-  return takeSnapshot(ours.map((name) => join(folder, name)));
-}
+/** Entries of programs that had no TMPDIR. */
+const listStrays = (folder: string): string[] =>
+  entriesOf(folder)
+    .filter((name) => name.startsWith('ruvllm-') && !name.startsWith(PREFIX))
+    .map((name) => join(folder, name));
 
-/** Folders of runs that were killed: their process does not exist any more. */
-function removeOldRuns(folder: string): void {
+/** Removes the folders of runs that were killed, and tells whether another run goes on: it writes to the same place. */
+function hasOtherRun(folder: string): boolean {
+  let isRunning = false;
   for (const name of entriesOf(folder)) {
     const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
-    if (pid === undefined) continue;
+    if (pid === undefined || Number(pid) === process.pid) continue;
     try {
       process.kill(Number(pid), 0);
+      isRunning = true;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ESRCH')
-        rmSync(join(folder, name), { recursive: true, force: true });
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') isRunning = true;
+      else rmSync(join(folder, name), { recursive: true, force: true });
     }
   }
+  return isRunning;
 }
 
 export default function setUp(project: TestProject): (() => void) | undefined {
   if (process.env['RUVLLM_TEST_FOLDER'] !== undefined) return undefined; // Once for all projects.
   const { root } = project.vitest.config;
   const temporary = realpathSync(tmpdir());
-  removeOldRuns(temporary);
+  const isShared = hasOtherRun(temporary);
   // While a single file runs, an author may edit, and other runs may write.
   const report = process.env['RUVLLM_TEST_GUARD'];
   const places = personalPlaces();
   const takeAll = (): Snapshot =>
-    new Map([
-      ...takeSnapshot(places),
-      ...(report === undefined ? [] : [...takeTemporary(temporary), ...takeCheckout(root)]),
-    ]);
+    new Map([...takeSnapshot(places), ...(report === undefined ? [] : takeCheckout(root))]);
+  const oldStrays = new Set(listStrays(temporary));
   const before = takeAll();
 
   const run = mkdtempSync(join(temporary, `${PREFIX}${process.pid}-`));
@@ -158,7 +165,16 @@ export default function setUp(project: TestProject): (() => void) | undefined {
       .flatMap(({ filepath }) =>
         listLeft(run, filepath).map((name) => `${relative(root, filepath)} left ${name} among the temporary files`),
       );
-    const problems = [...describeChanges(before, takeAll(), times), ...left];
+    const isChecked = report !== undefined && !isShared && !hasOtherRun(temporary);
+    if (report !== undefined && !isChecked) {
+      console.error(`${temporary} is not checked: another run of tests writes there, too`);
+    }
+    const strays = takeSnapshot(isChecked ? listStrays(temporary).filter((path) => !oldStrays.has(path)) : []);
+    const problems = [
+      ...describeChanges(before, takeAll(), times),
+      ...describeChanges(new Map(), strays, times),
+      ...left,
+    ];
     rmSync(run, { recursive: true, force: true });
     for (const problem of problems) console.error(`error: ${problem}`);
     if (problems.length > 0) {

@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+/** Such a folder is no leftover: a worker that is stopped does not reach its end, and the run removes it. */
+export const KEPT = 'kept-';
+
 /** Folders below a temporary folder of this process, removed at its end; `newFolder` returns a path that does not exist yet. */
 export function createTemporaryRoot(prefix: string): { newFolder(): string } {
   let root: string | undefined;
@@ -9,7 +12,7 @@ export function createTemporaryRoot(prefix: string): { newFolder(): string } {
   return {
     newFolder() {
       if (root === undefined) {
-        const path = mkdtempSync(join(tmpdir(), prefix));
+        const path = mkdtempSync(join(tmpdir(), `${KEPT}${prefix}`));
         process.once('exit', () => rmSync(path, { recursive: true, force: true }));
         root = path;
       }
