@@ -25,7 +25,7 @@ const messageBox = (page: Page) => page.getByRole('textbox', { name: 'Message' }
 
 /** Compressed bytes of all files that are loaded before the chat takes input. */
 async function firstLoadBytes(server: DashboardServer): Promise<number> {
-  await using opened = await openPage(server.url);
+  await using opened = await openPage(server.url, { isFresh: true });
   await messageBox(opened.page).waitFor();
   const paths = [...new Set(opened.requests.map((url) => new URL(url).pathname))];
   const files = paths.filter((path) => path === '/' || path.startsWith('/assets/'));
@@ -49,7 +49,7 @@ async function interactiveMs(url: string): Promise<number> {
 
 /** Frames per second in each second while an answer with code, tables and formulas arrives. */
 async function framesDuringAnswer(server: DashboardServer, numBytes: number): Promise<number[]> {
-  await using opened = await openPage(server.url);
+  await using opened = await openPage(server.url, { isFresh: true });
   const { page } = opened;
   await messageBox(page).waitFor();
   const paragraph = '## A part\n\nSome **bold** words, `code` and a [link](#/live), and $x^2 + y^2$ in a line.\n\n```ts\nconst answer: number = 42; // again\n```\n\n| a | b |\n|:--|--:|\n| one | 1 |\n\n'; // prettier-ignore
@@ -106,7 +106,7 @@ async function framesDuringAnswer(server: DashboardServer, numBytes: number): Pr
 async function violationsOf(server: DashboardServer): Promise<number> {
   let total = 0;
   for (const screen of SCREENS) {
-    await using opened = await openPage(server.url, screen);
+    await using opened = await openPage(server.url, { ...screen, isFresh: true });
     for (const view of VIEWS) {
       await opened.page.goto(`${server.url}#/${view}`);
       await opened.page

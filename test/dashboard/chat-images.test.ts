@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { paintPng } from '../support/make-png.ts';
 import { buildRandomModel } from '../support/random-model.ts';
 import { buildRandomVision, imageVocabulary } from '../support/random-vision.ts';
-import { canRun, type DashboardServer, findLayoutFaults, findViolations, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { canRun, type DashboardServer, findLayoutFaults, findViolations, openPage, sharedDashboardServer, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
 const DIM = 96;
 const WIDE = paintPng(2000, 500, (x, y) => [x % 256, y % 256, 0]);
@@ -146,10 +146,7 @@ describe.skipIf(!canRun)('an image for a model with a projector', () => {
 describe.skipIf(!canRun)('an image for a model without a projector', () => {
   const servers: DashboardServer[] = [];
   beforeAll(async () => {
-    for (const args of [[], ['--no-memory']]) servers.push(await startDashboardServer({ args }));
-  });
-  afterAll(async () => {
-    for (const server of servers) await server[Symbol.asyncDispose]();
+    for (const kind of ['open', 'bare'] as const) servers.push(await sharedDashboardServer(kind));
   });
 
   test.each([

@@ -1,22 +1,19 @@
 // Conversations from files, presets, and answers that reached their limit, in real Chromium with a real model.
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   canRun,
   type DashboardServer,
   drawnText,
   findViolations,
   openPage,
-  startDashboardServer,
+  sharedDashboardServer,
 } from './support/index.ts';
 
 let server: DashboardServer;
 beforeAll(async () => {
-  if (canRun) server = await startDashboardServer();
-});
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
+  if (canRun) server = await sharedDashboardServer('open');
 });
 
 const messageBox = (page: Page) => page.getByRole('textbox', { name: 'Message' });
@@ -35,7 +32,7 @@ async function ask(page: Page, text: string): Promise<void> {
 
 describe.skipIf(!canRun)('a conversation', () => {
   test('that was exported comes back from its file, on another server too', async () => {
-    await using other = await startDashboardServer({ args: ['--no-memory'] });
+    const other = await sharedDashboardServer('bare');
     await using first = await openPage(server.url);
     const title = `Export ${crypto.randomUUID()}`;
     await openSettings(first.page);
@@ -172,38 +169,3 @@ describe.skipIf(!canRun)('a conversation', () => {
     expect(await page.getByRole('article', { name: 'Answer' }).count()).toBe(1);
   });
 });
-
-/** The time between frames while an element scrolls by 100 pixels per frame: the median. */
-const medianFrameMs = (page: Page, selector: string): Promise<number> =>
-  page.locator(selector).evaluate(
-    (element) =>
-      new Promise<number>((resolve) => {
-        const times: number[] = [];
-        requestAnimationFrame(function step(at) {
-          times.push(at);
-          element.scrollTop += 100;
-          if (times.length < 120) return void requestAnimationFrame(step);
-          const gaps = times.slice(1).map((time, i) => time - times[i]!);
-          resolve(gaps.toSorted((a, b) => a - b)[gaps.length >> 1]!);
-        });
-      }),
-  );
-
-test.skipIf(!canRun)('a list of 500 conversations scrolls at 50 frames/s or more, and finds one by its title', async () => {
-  await using many = await startDashboardServer();
-  const store = (i: number): Promise<Response> => {
-    const title = `Conversation ${i}`;
-    const body = { title, version: 0, content: { title, messages: [{ role: 'user', text: title }] } };
-    return many.ask(`/v1/chats/many-${i}`, { method: 'POST', body });
-  };
-  const stored = await Promise.all(Array.from({ length: 500 }, (_, i) => store(i)));
-  expect(stored.every(({ status }) => status === 200)).toBe(true);
-  await using opened = await openPage(many.url);
-  const { page } = opened;
-  await expect.poll(() => page.locator('.chat-side .conversation').count()).toBe(501);
-  const frameMs = await medianFrameMs(page, '.chat-side');
-  console.log(`500 conversations: ${(1000 / frameMs).toFixed(0)} frames/s while scrolling`);
-  expect(frameMs).toBeLessThanOrEqual(20);
-  await page.getByRole('searchbox', { name: 'Search conversations' }).fill('Conversation 417');
-  await expect.poll(() => page.locator('.chat-side .conversation').count()).toBe(1);
-}); // prettier-ignore

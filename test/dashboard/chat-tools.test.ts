@@ -1,14 +1,11 @@
 // Tool calls and reasoning in the chat.
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, type DashboardServer, drawnText, findViolations, openPage, startDashboardServer, streamOf } from './support/index.ts'; // prettier-ignore
+import { beforeAll, describe, expect, test } from 'vitest';
+import { canRun, type DashboardServer, drawnText, findViolations, openPage, sharedDashboardServer, streamOf } from './support/index.ts'; // prettier-ignore
 
 let server: DashboardServer;
 beforeAll(async () => {
-  if (canRun) server = await startDashboardServer({ args: ['--no-memory'] });
-});
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
+  if (canRun) server = await sharedDashboardServer('bare');
 });
 
 const TOOLS = [

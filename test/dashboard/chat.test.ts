@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { campaign } from '../support/campaign.ts';
 import {
   answerEndlessly,
@@ -8,15 +8,12 @@ import {
   drawnText,
   findViolations,
   openPage,
-  startDashboardServer,
+  sharedDashboardServer,
 } from './support/index.ts';
 
 let server: DashboardServer;
 beforeAll(async () => {
-  if (canRun) server = await startDashboardServer({ hasEndless: true });
-});
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
+  if (canRun) server = await sharedDashboardServer('open');
 });
 
 const send = async (page: Page, text: string): Promise<void> => {

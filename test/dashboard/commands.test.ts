@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerWith, canRun, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { beforeAll, describe, expect, test } from 'vitest';
+import { answerWith, canRun, type DashboardServer, findViolations, openPage, sharedDashboardServer } from './support/index.ts'; // prettier-ignore
 
 let server: DashboardServer;
 beforeAll(async () => {
-  if (canRun) server = await startDashboardServer();
-});
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
+  if (canRun) server = await sharedDashboardServer('open');
 });
 
 describe.skipIf(!canRun)('the page', () => {

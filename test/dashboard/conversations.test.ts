@@ -1,13 +1,10 @@
 // The list of conversations and links to them.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, type DashboardServer, openPage, startDashboardServer } from './support/index.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { canRun, type DashboardServer, openPage, sharedDashboardServer } from './support/index.ts';
 
 let server: DashboardServer;
 beforeAll(async () => {
-  if (canRun) server = await startDashboardServer();
-});
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
+  if (canRun) server = await sharedDashboardServer('open');
 });
 
 /** Stores a conversation of one question and its answer. */

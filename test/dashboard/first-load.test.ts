@@ -1,13 +1,10 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, type DashboardServer, openPage, startDashboardServer } from './support/index.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { canRun, type DashboardServer, openPage, sharedDashboardServer } from './support/index.ts';
 
 let server: DashboardServer;
 beforeAll(async () => {
-  if (canRun) server = await startDashboardServer({ args: ['--no-memory'] });
-});
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
+  if (canRun) server = await sharedDashboardServer('bare');
 });
 
 /** Limit for all files loaded before the chat is usable. */
@@ -15,7 +12,7 @@ const MAX_BYTES = 150_000;
 
 describe.skipIf(!canRun)('first load', () => {
   test('loads at most 150 kB gzip before the chat is usable, and only the page on a second visit', async () => {
-    await using opened = await openPage(server.url);
+    await using opened = await openPage(server.url, { isFresh: true });
     const { page, requests } = opened;
     await page.getByRole('textbox', { name: 'Message' }).waitFor();
     const paths = [...new Set(requests.map((url) => new URL(url).pathname))];

@@ -1,13 +1,10 @@
 // Formatted answers in real Chromium: code, formulas and tables.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerWith, canRun, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { beforeAll, describe, expect, test } from 'vitest';
+import { answerWith, canRun, type DashboardServer, findViolations, openPage, sharedDashboardServer } from './support/index.ts'; // prettier-ignore
 
 let server: DashboardServer;
 beforeAll(async () => {
-  if (canRun) server = await startDashboardServer({ args: ['--no-memory'] });
-});
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
+  if (canRun) server = await sharedDashboardServer('bare');
 });
 
 const ANSWER = [

@@ -1,20 +1,17 @@
 // Untrusted text in real Chromium: none of it runs, loads anything or alters the page around it.
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   answerWith as answerWithText,
   canRun,
   type DashboardServer,
   openPage,
-  startDashboardServer,
+  sharedDashboardServer,
 } from './support/index.ts';
 
 let server: DashboardServer;
 beforeAll(async () => {
-  if (canRun) server = await startDashboardServer({ args: ['--no-memory'] });
-});
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
+  if (canRun) server = await sharedDashboardServer('bare');
 });
 
 const HOSTILE = [

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   canRun,
   type DashboardServer,
   findLayoutFaults,
   findViolations,
   openPage,
-  startDashboardServer,
+  sharedDashboardServer,
 } from './support/index.ts';
 
 let server: DashboardServer;
 beforeAll(async () => {
-  if (canRun) server = await startDashboardServer({ args: ['--no-memory'] });
-});
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
+  if (canRun) server = await sharedDashboardServer('bare');
 });
 
 describe.skipIf(!canRun)('language', () => {

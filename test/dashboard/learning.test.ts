@@ -8,17 +8,17 @@ const NUM_CORRECTIONS = { trained: 24, heldOut: 8 };
 const TOTAL_CORRECTIONS = NUM_CORRECTIONS.trained + NUM_CORRECTIONS.heldOut;
 
 describe.skipIf(!canRun)('the learning view', () => {
-  let server: DashboardServer & { tokens: ReadonlyMap<string, { token: string }> };
+  let server: DashboardServer;
   const key = (name: string): string => server.tokens.get(name)!.token;
   const post = async <T>(path: string, body: unknown, name = 'admin'): Promise<T> =>
     (await (await server.ask(path, { key: key(name), method: 'POST', body })).json()) as T;
 
   beforeAll(async () => {
     server = await startDashboardServer({
-      keys: [
-        { name: 'reader', scopes: ['read-only'] },
-        { name: 'admin', scopes: ['admin'] },
-      ],
+      keys: {
+        reader: ['read-only'],
+        admin: ['admin'],
+      },
       args: ['--learning-rate', '0.00001'], // weakens the instant loop, so that the background loop has something to learn
     });
     const remaining = { ...NUM_CORRECTIONS };

@@ -6,7 +6,7 @@ const TIMEOUT_MS = 600_000;
 const NUM_STREAMS = 64;
 
 describe.skipIf(!canRun)('the live view', () => {
-  let server: DashboardServer & { tokens: ReadonlyMap<string, { token: string }> };
+  let server: DashboardServer;
   const keyOf = (name: string): string => server.tokens.get(name)!.token;
   const ask = (content: string, more: Record<string, unknown> = {}) =>
     server.ask('/v1/chat/completions', {
@@ -17,11 +17,11 @@ describe.skipIf(!canRun)('the live view', () => {
 
   beforeAll(async () => {
     server = await startDashboardServer({
-      keys: [
-        { name: 'admin', scopes: ['admin'] },
-        { name: 'writer', scopes: ['inference'] },
-        { name: 'reader', scopes: ['read-only'] },
-      ],
+      keys: {
+        admin: ['admin'],
+        writer: ['inference'],
+        reader: ['read-only'],
+      },
       hasEndless: true,
     });
     const long = 'Once upon a time there was a little girl who lived by the sea. '.repeat(6);
@@ -152,7 +152,7 @@ describe.skipIf(!canRun)('the live view', () => {
   });
 
   test('filters by model, tenant and state', { timeout: TIMEOUT_MS }, async () => {
-    const guest = server.createKey('guest', '--tenant', 'guests', '--scope', 'inference');
+    const guest = await server.createKey('guest', 'guests', ['inference']);
     await using watched = await openPage(`${server.url}#/live`, { key: keyOf('admin') });
     const { page } = watched;
     const abort = new AbortController();

@@ -4,17 +4,17 @@ import { canRun, type DashboardServer, findViolations, openPage, screensOf, star
 const TIMEOUT_MS = 600_000;
 
 describe.skipIf(!canRun)('the memory view', () => {
-  let server: DashboardServer & { tokens: ReadonlyMap<string, { token: string }> };
+  let server: DashboardServer;
   const key = (name: string): string => server.tokens.get(name)!.token;
   const post = async <T>(path: string, body: unknown): Promise<T> =>
     (await (await server.ask(path, { key: key('writer'), method: 'POST', body })).json()) as T;
 
   beforeAll(async () => {
     server = await startDashboardServer({
-      keys: [
-        { name: 'reader', scopes: ['read-only'] },
-        { name: 'writer', scopes: ['inference'] },
-      ],
+      keys: {
+        reader: ['read-only'],
+        writer: ['inference'],
+      },
     });
     for (const text of ['The lighthouse stands on a cliff.', 'Bread is baked in the morning.'])
       await post('/admin/memory/add', { text });

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { canRun, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts';
 
-let server: DashboardServer & { readonly tokens: ReadonlyMap<string, { id: string; token: string }> };
+let server: DashboardServer;
 const tokenOf = (name: string): string => server.tokens.get(name)!.token;
 beforeAll(async () => {
   if (!canRun) return;
   server = await startDashboardServer({
-    keys: [
-      { name: 'root', scopes: ['admin'] },
-      { name: 'user', scopes: ['inference'] },
-      { name: 'reader', scopes: ['read-only'] },
-    ],
+    keys: {
+      root: ['admin'],
+      user: ['inference'],
+      reader: ['read-only'],
+    },
     args: ['--no-memory'],
   });
 });

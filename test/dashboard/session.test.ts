@@ -2,16 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { campaign } from '../support/campaign.ts';
 import { canRun, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts';
 
-type Token = { id: string; token: string };
-let server: DashboardServer & { readonly tokens: ReadonlyMap<string, Token> };
+let server: DashboardServer;
 const tokenOf = (name: string): string => server.tokens.get(name)!.token;
 
 beforeAll(async () => {
   if (!canRun) return;
-  const scopes = { root: ['admin'], user: ['inference'], reader: ['read-only'], leaver: ['inference'] };
-  server = await startDashboardServer({
-    keys: Object.entries(scopes).map(([name, allowed]) => ({ name, scopes: allowed })),
-  });
+  const keys = { root: ['admin'], user: ['inference'], reader: ['read-only'], leaver: ['inference'] };
+  server = await startDashboardServer({ keys });
 });
 afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
@@ -72,7 +69,7 @@ describe.skipIf(!canRun)('session', () => {
     await message.fill('My secret plan');
     await page.keyboard.press('Enter');
     await page.locator('.answer-details').waitFor(); // the answer may be empty, without rating buttons
-    server.revokeKey(id);
+    await server.revokeKey(id);
     const signedOut = page.getByText('You were signed out: the API key is not valid.');
     // The page may sign out before it is asked again: it saves the conversation after an answer.
     await message.fill('And now?', { timeout: 5000 }).catch(() => signedOut.waitFor());

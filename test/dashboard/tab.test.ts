@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { canRun, countViolations, type DashboardServer, drawnText, findLayoutFaults, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
-let server: Awaited<ReturnType<typeof startDashboardServer>>;
+let server: DashboardServer;
 beforeAll(async () => {
   if (canRun) server = await startDashboardServer();
 });
@@ -143,10 +143,10 @@ describe.skipIf(!canRun)('a model in the tab', () => {
 
   test('is offered only to keys that may download models, and the route refuses the others', async () => {
     await using closed = await startDashboardServer({
-      keys: [
-        { name: 'chat', scopes: ['inference'] },
-        { name: 'tab', scopes: ['inference', 'download'] },
-      ],
+      keys: {
+        chat: ['inference'],
+        tab: ['inference', 'download'],
+      },
     });
     const token = (name: string): string => closed.tokens.get(name)!.token;
     const path = `/v1/model-files/${closed.model}`;

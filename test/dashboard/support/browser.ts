@@ -19,6 +19,6 @@ let launch: Promise<Browser> | null = null;
 /** Returns the browser that all files of a worker process share; Playwright ends it with the process. */
 export function openBrowser(): Promise<Browser> {
   // The sandbox does not work as root, and the tests open only our own pages.
-  launch ??= chromium.launch({ executablePath: browserPath!, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  launch ??= chromium.launch({ executablePath: browserPath!, args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'] }); // prettier-ignore
   return launch;
 }

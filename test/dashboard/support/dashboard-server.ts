@@ -1,9 +1,9 @@
 // Runs the built server with the built dashboard and a small real model, like an installed package.
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { buildRandomModel } from '../../support/random-model.ts';
 import { browserPath } from './browser.ts';
@@ -11,6 +11,7 @@ import { browserPath } from './browser.ts';
 // Benchmarks run a compiled copy of this file in .cache/tools.
 const root = fileURLToPath(new URL('../../..', import.meta.url.replace('/.cache/tools/', '/')));
 const command = join(root, 'bin/ruvllm.mjs');
+const preload = pathToFileURL(join(root, 'test/dashboard/support/end-with-parent.mjs')).href;
 const model = join(root, '../shared/models/stories15M-q8_0.gguf');
 
 const missing = [
@@ -34,15 +35,20 @@ const ENDLESS_SHAPE = {
 export const canRun = missing.length === 0;
 if (!canRun) console.log(`dashboard tests skipped: they need ${missing.join(' and ')}`);
 
+export interface Key {
+  readonly id: string;
+  readonly token: string;
+}
+
 export interface DashboardServer extends AsyncDisposable {
   readonly url: string;
   readonly data: string;
   readonly state: string;
   /** The name of the first model; undefined without one. */
   readonly model: string;
-  /** Runs `ruvllm keys create …`, also while the server is running. */
-  createKey(name: string, ...args: string[]): { id: string; token: string };
-  revokeKey(id: string): void;
+  readonly tokens: ReadonlyMap<string, Key>;
+  createKey(name: string, tenant: string, scopes: readonly string[]): Promise<Key>;
+  revokeKey(id: string): Promise<void>;
   /** Kills the server, like a crash. */
   stop(): Promise<void>;
   restart(): Promise<void>;
@@ -51,8 +57,8 @@ export interface DashboardServer extends AsyncDisposable {
 }
 
 export interface DashboardServerOptions {
-  /** API keys created before the start; without any the server is open. */
-  readonly keys?: readonly { readonly name: string; readonly scopes: readonly string[] }[];
+  /** Scopes of API keys by their name, for the tenant `team`; without any the server is open. */
+  readonly keys?: Readonly<Record<string, readonly string[]>>;
   /** Serves a second model for `answerEndlessly`. */
   readonly hasEndless?: boolean;
   /** Whether a model is served; default: true. */
@@ -65,10 +71,8 @@ export interface DashboardServerOptions {
   readonly args?: readonly string[];
 }
 
-/** Starts the server in a temporary folder; `tokens` holds the created keys by name. */
-export async function startDashboardServer(
-  options: DashboardServerOptions = {},
-): Promise<DashboardServer & { readonly tokens: ReadonlyMap<string, { id: string; token: string }> }> {
+/** Starts the server in a temporary folder. It ends with this process. */
+export async function startDashboardServer(options: DashboardServerOptions = {}): Promise<DashboardServer> {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-dashboard-'));
   const data = join(folder, 'data');
   const state = join(folder, 'state');
@@ -80,22 +84,9 @@ export async function startDashboardServer(
     RUVLLM_KERNELS: 'wasm',
     RUVLLM_HOST: '',
     RUVLLM_PORT: '',
+    RUVLLM_TEST_FOLDER: folder,
     ...options.environment,
   };
-  const run = (...args: string[]): string => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [command, ...args, '--json'], {
-      env: environment,
-      encoding: 'utf8',
-    });
-    if (status !== 0) throw new Error(`ruvllm ${args.join(' ')} ended with ${status}: ${stderr}`);
-    return stdout;
-  };
-  const createKey: DashboardServer['createKey'] = (name, ...args) =>
-    JSON.parse(run('keys', 'create', name, ...args)) as { id: string; token: string };
-  const tokens = new Map<string, { id: string; token: string }>();
-  for (const { name, scopes } of options.keys ?? []) {
-    tokens.set(name, createKey(name, '--tenant', 'team', ...scopes.flatMap((scope) => ['--scope', scope])));
-  }
   const args = [...(options.args ?? [])];
   if (options.hasEndless === true) {
     const path = join(folder, 'endless.gguf');
@@ -105,10 +96,10 @@ export async function startDashboardServer(
   const start = (port: string): ChildProcess =>
     spawn(
       process.execPath,
-      [command, 'serve', options.hasModel === false ? '--no-model' : (options.modelPath ?? model), ...args, '--port', port, '--json'], // prettier-ignore
+      ['--import', preload, command, 'serve', options.hasModel === false ? '--no-model' : (options.modelPath ?? model), ...args, '--port', port, '--json'], // prettier-ignore
       {
         env: environment,
-        stdio: ['ignore', 'pipe', 'inherit'],
+        stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
       },
     );
   let child = start('0');
@@ -119,6 +110,27 @@ export async function startDashboardServer(
     await exit;
   }
   const { url, models } = JSON.parse(await firstLine(child)) as { url: string; models: string[] };
+  const ask: DashboardServer['ask'] = (path, { key, method = 'GET', body } = {}) =>
+    fetch(url + path, {
+      method,
+      headers: {
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  let admin: string | undefined;
+  const createKey: DashboardServer['createKey'] = async (name, tenant, scopes) => {
+    const options = { method: 'POST', body: { name, tenant, scopes }, ...(admin === undefined ? {} : { key: admin }) };
+    const response = await ask('/admin/keys', options);
+    if (response.status !== 201) throw new Error(`key ${name}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as Key;
+  };
+  const tokens = new Map<string, Key>();
+  if (options.keys !== undefined) {
+    admin = (await createKey('setup', 'setup', ['admin'])).token;
+    for (const [name, scopes] of Object.entries(options.keys)) tokens.set(name, await createKey(name, 'team', scopes));
+  }
   return {
     url: `${url}/`,
     data,
@@ -126,26 +138,35 @@ export async function startDashboardServer(
     model: models[0]!,
     tokens,
     createKey,
-    revokeKey: (id) => void run('keys', 'revoke', id),
+    async revokeKey(id) {
+      const { status } = await ask(`/admin/keys/${id}`, { method: 'DELETE', ...(admin === undefined ? {} : { key: admin }) }); // prettier-ignore
+      if (status !== 200) throw new Error(`key ${id} was not revoked: ${status}`);
+    },
     stop,
     async restart() {
       child = start(new URL(url).port);
       await firstLine(child);
     },
-    ask: (path, { key, method = 'GET', body } = {}) =>
-      fetch(url + path, {
-        method,
-        headers: {
-          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      }),
+    ask,
     async [Symbol.asyncDispose]() {
       await stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+const KEPT = {
+  /** With memory and learning, and the second model of `answerEndlessly`. */
+  open: { hasEndless: true },
+  bare: { args: ['--no-memory'] },
+} as const;
+const kept = new Map<keyof typeof KEPT, Promise<DashboardServer>>();
+
+/** An open server that the test files of this process share: what they store stays, and none of them stops it. */
+export function sharedDashboardServer(kind: keyof typeof KEPT): Promise<DashboardServer> {
+  const server = kept.get(kind) ?? startDashboardServer(KEPT[kind]);
+  kept.set(kind, server);
+  return server;
 }
 
 /** Makes the page's answers practically endless, until the returned function is called. */

@@ -1,4 +1,4 @@
-import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContext, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
 import { openBrowser } from './browser.ts';
 
 /** Longer than Playwright's default, because the browser and server share the machine with other tests. */
@@ -19,21 +19,54 @@ export interface PageOptions extends BrowserContextOptions {
   readonly hasTour?: boolean;
   /** HTTP statuses that a test provokes; the browser logs each of them to the console. */
   readonly expectedStatuses?: readonly number[];
+  /** Whether nothing was loaded or stored before; default: false, and scripts may be in the HTTP cache. */
+  readonly isFresh?: boolean;
 }
 
-/** Opens a page in a new context; disposing of it throws if there were complaints. */
+interface Watch {
+  readonly origin: string;
+  readonly expectedStatuses: readonly number[];
+  readonly complaints: string[];
+  readonly requests: string[];
+}
+
+/** A page that tests use in turn: a new context costs four processes, and the scripts are compiled again. */
+interface KeptPage {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  readonly devtools: CDPSession;
+  watch: Watch | null;
+  /** Whether nothing stays in it that a later test would meet. */
+  isReusable: boolean;
+}
+
+/** Of the dashboard and of the example site: of their origin and policy, and without a script. */
+const BLANK = 'icon.svg';
+
+const idle = new Map<string, KeptPage[]>();
+
+/** Opens a page with empty storage; disposing of it throws if there were complaints. */
 export async function openPage(url: string, options: PageOptions = {}): Promise<WatchedPage> {
-  const { key, hasTour = false, expectedStatuses = [], ...contextOptions } = options;
-  const browser = await openBrowser();
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...contextOptions });
-  if (!hasTour) await context.addInitScript(() => localStorage.setItem('ruvllm.tour', 'done'));
-  if (key !== undefined) {
-    await context.addInitScript((token) => {
-      if (sessionStorage.getItem('test.signed') === null) sessionStorage.setItem('ruvllm.key', token);
-      sessionStorage.setItem('test.signed', 'once'); // stays signed out when the page is reloaded
-    }, key);
-  }
-  return watchPage(context, url, expectedStatuses);
+  const { key, hasTour = false, expectedStatuses, isFresh = false, colorScheme = null, viewport = { width: 1280, height: 800 }, ...rest } = options; // prettier-ignore
+  const kind = JSON.stringify(rest);
+  const kept =
+    (isFresh ? undefined : idle.get(kind)?.pop()) ?? (await keepPage(await (await openBrowser()).newContext(rest)));
+  const { page } = kept;
+  await page.setViewportSize(viewport!);
+  await page.emulateMedia({ colorScheme });
+  const { origin } = new URL(url);
+  if (new URL(page.url()).origin !== origin) await page.goto(`${origin}/${BLANK}`);
+  await page.evaluate(
+    ([token, isToured]) => {
+      if (token !== null) sessionStorage.setItem('ruvllm.key', token);
+      if (isToured) localStorage.setItem('ruvllm.tour', 'done');
+    },
+    [key ?? null, !hasTour] as const,
+  );
+  return watch(kept, url, expectedStatuses, async () => {
+    if (isFresh || !(await reset(kept, origin))) return kept.context.close();
+    idle.set(kind, [...(idle.get(kind) ?? []), kept]);
+  });
 }
 
 /** Like `openPage`, in an existing context, which it closes. */
@@ -42,35 +75,75 @@ export async function watchPage(
   url: string,
   expectedStatuses: readonly number[] = [],
 ): Promise<WatchedPage> {
-  const { origin } = new URL(url);
+  return watch(await keepPage(context), url, expectedStatuses, () => context.close());
+}
+
+async function watch(
+  kept: KeptPage,
+  url: string,
+  expectedStatuses: readonly number[] = [],
+  close: () => Promise<void>,
+): Promise<WatchedPage> {
   const complaints: string[] = [];
   const requests: string[] = [];
-  context.setDefaultTimeout(WAIT_MS);
-  const page = await context.newPage();
-  page.on('console', (message) => {
-    if (message.type() !== 'error' && message.type() !== 'warning') return;
-    const isExpected = expectedStatuses.some((status) =>
-      message.text().startsWith(`Failed to load resource: the server responded with a status of ${status}`),
-    );
-    if (!isExpected) complaints.push(`console ${message.type()}: ${message.text()} (${message.location().url})`);
-  });
-  page.on('pageerror', (error) => complaints.push(`exception: ${error.stack ?? error.message}`));
-  page.on('dialog', (dialog) => {
-    complaints.push(`dialog: ${dialog.message()}`);
-    void dialog.dismiss();
-  });
-  context.on('request', (request) => {
-    requests.push(request.url());
-    if (new URL(request.url()).origin !== origin) complaints.push(`request to another origin: ${request.url()}`);
-  });
-  await page.goto(url);
+  kept.watch = { origin: new URL(url).origin, expectedStatuses, complaints, requests };
+  await kept.page.goto(url);
   return {
-    page,
+    page: kept.page,
     complaints,
     requests,
     async [Symbol.asyncDispose]() {
-      await context.close();
+      kept.watch = null;
+      await close();
       if (complaints.length > 0) throw new Error(`the page complained:\n${complaints.join('\n')}`);
     },
   };
+}
+
+async function keepPage(context: BrowserContext): Promise<KeptPage> {
+  context.setDefaultTimeout(WAIT_MS);
+  const page = await context.newPage();
+  const kept: KeptPage = { context, page, devtools: await context.newCDPSession(page), watch: null, isReusable: true };
+  // Playwright does not take scripts out of a page again.
+  const addInitScript = page.addInitScript.bind(page) as Page['addInitScript'];
+  page.addInitScript = (...args) => {
+    kept.isReusable = false;
+    return addInitScript(...args);
+  };
+  page.on('console', (message) => {
+    if (kept.watch === null || (message.type() !== 'error' && message.type() !== 'warning')) return;
+    const isExpected = kept.watch.expectedStatuses.some((status) =>
+      message.text().startsWith(`Failed to load resource: the server responded with a status of ${status}`),
+    );
+    if (!isExpected)
+      kept.watch.complaints.push(`console ${message.type()}: ${message.text()} (${message.location().url})`);
+  });
+  page.on('pageerror', (error) => kept.watch?.complaints.push(`exception: ${error.stack ?? error.message}`));
+  page.on('dialog', (dialog) => {
+    kept.watch?.complaints.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  context.on('request', (request) => {
+    if (kept.watch === null) return;
+    kept.watch.requests.push(request.url());
+    if (new URL(request.url()).origin !== kept.watch.origin)
+      kept.watch.complaints.push(`request to another origin: ${request.url()}`);
+  });
+  return kept;
+}
+
+/** Ends what runs in a page and empties its storage; false: a later test would still notice the one before. */
+async function reset({ context, page, devtools, isReusable }: KeptPage, origin: string): Promise<boolean> {
+  if (!isReusable || page.isClosed() || context.pages().length > 1) return false;
+  try {
+    if (await page.evaluate(() => '__pwClock' in globalThis)) return false; // a clock of Playwright cannot be taken out
+    await context.unrouteAll();
+    await page.unrouteAll();
+    await page.goto(`${origin}/${BLANK}`);
+    await page.evaluate(() => sessionStorage.clear());
+    await devtools.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' });
+    return true;
+  } catch {
+    return false; // its server has gone, or it is offline
+  }
 }
