@@ -138,6 +138,10 @@ describe('[GW18] before its body is read, a request', () => {
   });
 });
 
+/** The first part that comes, and no more. */
+const readOnce = (socket: Socket): Promise<unknown> =>
+  new Promise((read) => socket.once('data', (part) => (socket.pause(), read(part))));
+
 describe('[GW21] a client that leaves', () => {
   test('while it sends its body frees its place, and no node hears of it', async () => {
     const node = await openNode();
@@ -161,7 +165,7 @@ describe('[GW21] a client that leaves', () => {
       if (request.url === '/v1/completions') return; // no byte
       const isStream = request.url === '/v1/chat/completions';
       response.setHeader('content-type', isStream ? 'text/event-stream' : 'application/json');
-      const piece = `data: ${'x'.repeat(1000)}\n\n`;
+      const piece = `data: ${'x'.repeat(30_000)}\n\n`;
       // More than a gateway holds, and a client that does not read.
       const write = (): void => {
         while (!response.destroyed && response.write(piece));
@@ -173,11 +177,11 @@ describe('[GW21] a client that leaves', () => {
     const { url, gateway } = await openGateway([node.url]);
     const before = numSockets();
     for (const path of ['/v1/completions', '/v1/chat/completions', '/v1/embeddings']) {
-      const sockets = await Promise.all(Array.from({ length: 20 }, () => openSocket(url, `${head(path, '', 2)}{}`)));
-      await expect.poll(() => open.size).toBe(20);
-      if (path === '/v1/chat/completions') await Promise.all(sockets.map((socket) => new Promise((read) => socket.once('data', read)))); // prettier-ignore
+      const sockets = await Promise.all(Array.from({ length: 8 }, () => openSocket(url, `${head(path, '', 2)}{}`)));
+      await expect.poll(() => open.size).toBe(8);
+      if (path === '/v1/chat/completions') await Promise.all(sockets.map(readOnce));
       for (const socket of sockets) socket.destroy();
-      await expect.poll(() => open.size, { timeout: 10_000 }).toBe(0);
+      await expect.poll(() => open.size).toBe(0);
       await expect.poll(() => gateway.nodes[0]!.numRequests).toBe(0);
     }
     await expect.poll(numSockets).toBeLessThanOrEqual(before + 1);
@@ -193,15 +197,23 @@ test('[GW22] bodies in progress are bounded: of one tenant to half, so that othe
   const { url } = await openGateway([node.url], { keys, isOpen: false, limits: { maxHeldBytes: 2_000_000 } });
   const body = `"${'x'.repeat(599_998)}"`;
   const send = async (key: string): Promise<RawAnswer> => (await ask(url, head('/v1/completions', key, 600_000), body))[0]!; // prettier-ignore
-  const slow = await openSocket(url, head('/v1/completions', flood, 900_000) + 'x'.repeat(899_999));
-  await expect.poll(async () => (await send(flood)).status).toBe(503);
+  const holding = new Map<string, Socket>();
+  /** All but the last byte of a body. One that comes while others are in progress may be the one that is refused: then it comes again. */
+  const hold = async (key: string): Promise<void> => {
+    if (holding.get(key)?.destroyed === false) return;
+    const socket = await openSocket(url, head('/v1/completions', key, 900_000) + 'x'.repeat(899_999));
+    holding.set(
+      key,
+      socket.once('data', () => void socket.destroy()),
+    );
+  };
+  await expect.poll(async () => (await hold(flood), (await send(flood)).status)).toBe(503);
   const refused = await send(flood);
   expect([errorOf(refused), Number(refused.headers['retry-after'])]).toEqual([[503, 'overloaded'], 2]);
   expect(refused.body).toContain('at most 1000000 may be held');
   expect((await send(calm)).status).toBe(200);
-  const other = await openSocket(url, head('/v1/completions', calm, 900_000) + 'x'.repeat(899_999));
-  await expect.poll(async () => (await send(third)).body).toContain('at most 2000000 may be held');
-  for (const socket of [slow, other]) socket.destroy();
+  await expect.poll(async () => (await hold(calm), (await send(third)).body)).toContain('at most 2000000 may be held');
+  for (const socket of holding.values()) socket.destroy();
   for (const key of [flood, calm, third]) await expect.poll(async () => (await send(key)).status).toBe(200);
 });
 

@@ -10,8 +10,8 @@ const DIM = 48;
 export const TENANT = 'acme';
 /** Texts of a topic: one that is nearest, one that hangs on it and is used, and others that are nearer than that. */
 const NUM_OTHERS = 4;
-export const NUM_ASKED = 150;
-export const NUM_HELD_OUT = 40;
+export const NUM_ASKED = 105;
+export const NUM_HELD_OUT = 20;
 
 function gaussian(random: Random): number {
   let sum = -6;

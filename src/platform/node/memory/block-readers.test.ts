@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BlockRead } from '../../../memory/vector-index/block-file.ts';
 import { readBlocks } from './block-readers.ts';
-import { compileSources } from './compiled-sources.contract.ts';
+import { bundleSources } from './compiled-sources.contract.ts';
 import { openVectorFile } from './vector-file.ts';
 
 const NUM_BLOCKS = 40;
@@ -16,10 +16,10 @@ const bytesOf = (block: number): Uint8Array => new Uint8Array(1000 + block).fill
 
 let folder = '';
 let worker: URL;
-beforeAll(() => {
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'ruvllm-blocks-'));
-  compileSources(folder, ['platform/node/memory/block-reader-worker.ts']);
-  worker = pathToFileURL(join(folder, 'out/platform/node/memory/block-reader-worker.js'));
+  await bundleSources(folder, ['platform/node/memory/block-reader-worker.ts']);
+  worker = pathToFileURL(join(folder, 'block-reader-worker.js'));
   const file = openVectorFile({ path: join(folder, 'blocks'), key, identity });
   for (let block = 0; block < NUM_BLOCKS; block++) file.write(block, nameOf(block), bytesOf(block));
   file.close();

@@ -9,7 +9,7 @@ import { createRandom } from '../../../core/random.ts';
 import type { MemoryStore } from '../../../memory/types.ts';
 import type { AuditLog } from '../../../memory/audit/index.ts';
 import { expectNothingPlain } from './canary.contract.ts';
-import { compileSources } from './compiled-sources.contract.ts';
+import { bundleSources } from './compiled-sources.contract.ts';
 import { openWholeMemory, SPACE } from './crash-memory.contract.ts';
 import { counterId, pairIds, pairOf, tenantOf } from './crash-writer.contract.ts';
 import { DRIVERS, masterKey, newFolder, openAt } from './memory-setup.contract.ts';
@@ -22,12 +22,12 @@ const MAX_DELAY_MS = 400;
 const ROUNDS_PER_FOLDER = 20;
 
 let root: string;
-beforeAll(() => {
+beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'ruvllm-crash-'));
-  compileSources(root, ['platform/node/memory/crash-writer.contract.ts']);
+  await bundleSources(root, ['platform/node/memory/crash-writer.contract.ts']);
   writeFileSync(
     join(root, 'writer.js'),
-    `import { writeUntilKilled } from './out/platform/node/memory/crash-writer.contract.js';
+    `import { writeUntilKilled } from './crash-writer.contract.js';
      const [folder, round, driver] = process.argv.slice(2);
      await writeUntilKilled(folder, Number(round), driver);`,
   );

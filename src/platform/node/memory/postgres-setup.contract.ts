@@ -1,4 +1,7 @@
 // What tests of the memory in PostgreSQL share: a server over the wire, a schema for each test, stores that are closed after it.
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { PGlite, type Extensions } from '@electric-sql/pglite';
 import { vector } from '@electric-sql/pglite-pgvector';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
@@ -8,9 +11,29 @@ import { CHEAP_SCRYPT, masterKey } from './memory-setup.contract.ts';
 import { PASSWORD, type TestServer } from './postgres-server.contract.ts';
 import { openPostgresMemory, type PostgresMemory, type PostgresMemoryOptions } from './postgres.ts';
 
+const repository = fileURLToPath(new URL('../../../..', import.meta.url));
+
+/** An empty database: PostgreSQL in WebAssembly takes eight seconds to make one, and one to read one, so the first is kept. */
+async function readEmptyDatabase(): Promise<Blob> {
+  const { version } = JSON.parse(
+    readFileSync(join(repository, 'node_modules/@electric-sql/pglite/package.json'), 'utf8'),
+  ) as { version: string };
+  const folder = join(repository, '.cache/pglite');
+  const path = join(folder, `${version}.tar.gz`);
+  if (!existsSync(path)) {
+    const db = await PGlite.create();
+    const made = new Uint8Array(await (await db.dumpDataDir('gzip')).arrayBuffer());
+    await db.close();
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(`${path}.${process.pid}`, made);
+    renameSync(`${path}.${process.pid}`, path);
+  }
+  return new Blob([readFileSync(path)], { type: 'application/x-gzip' });
+}
+
 /** PostgreSQL in WebAssembly behind a socket: one session for all connections, and no time limits. */
 export async function startPglite(extensions: Extensions = { vector }, port = 0): Promise<TestServer> {
-  const db = await PGlite.create({ extensions });
+  const db = await PGlite.create({ extensions, loadDataDir: await readEmptyDatabase() });
   const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port, maxConnections: 50 });
   await server.start();
   return {

@@ -9,7 +9,7 @@ import { createManualSchedule, createTestArchive, numbered, writeAll } from '../
 import { openAuditLog } from '../../../memory/audit/index.ts';
 import type { RecordKind } from '../../../memory/types.ts';
 import type { PostgresMemoryOptions } from './postgres.ts';
-import type { TestServer } from './postgres-server.contract.ts';
+import { findPostgres, type TestServer } from './postgres-server.contract.ts';
 import { newSchema, openAt, query, startPglite } from './postgres-setup.contract.ts';
 
 let server: TestServer;
@@ -30,12 +30,16 @@ const opener =
     return { store, clock, reopen };
   };
 
-testMemoryStore('on PostgreSQL with pgvector', opener({}));
+/** A server of this machine is faster, and runs the whole contract in postgres-sessions.test.ts; only pgvector is here alone. */
+const isWhole = findPostgres() === null || campaign({ short: false, long: true });
+if (isWhole) {
+  testMemoryStore('on PostgreSQL with pgvector', opener({}));
+  describe('with sealed vectors', () => {
+    testNearest(opener({ vectors: 'sealed' }));
+    testMatch(opener({ vectors: 'sealed' }));
+  });
+} else describe('vectors in pgvector', () => testNearest(opener({})));
 describe('through the index of pgvector, however few there are', () => testNearest(opener({ exactRows: 0 })));
-describe('with sealed vectors', () => {
-  testNearest(opener({ vectors: 'sealed' }));
-  testMatch(opener({ vectors: 'sealed' }));
-});
 
 test('[PG5] vectors of several lengths, also longer than an index can be', async () => {
   const schema = newSchema();
