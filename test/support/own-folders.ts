@@ -2,7 +2,7 @@
 // export before its workers start, and the function that it returns after they have ended.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -150,6 +150,7 @@ export default function setUp(project: TestProject): (() => void) | undefined {
   const before = takeAll();
 
   const run = mkdtempSync(join(temporary, `${PREFIX}${process.pid}-`));
+  chmodSync(run, 0o711); // Tests of a root user start programs as other users, who must reach the folders that they are given.
   process.env['npm_config_userconfig'] ??= join(process.env['HOME'] ?? userInfo().homedir, '.npmrc'); // Names the registry.
   process.env['npm_config_cache'] = join(root, '.cache/npm');
   for (const name of Object.keys(process.env)) if (PERSONAL.test(name)) delete process.env[name];
