@@ -1,4 +1,4 @@
-/** Tests of texts, which `npm run lint:docs` runs: wording, links, figures, generated pages, screens, files to deploy. */
+/** Tests of texts, which `npm run lint:docs` runs: wording, links, figures, generated pages, screens, files to deploy, expressions. */
 export const TEXT_TESTS = [
   'test/cli-screens.test.ts',
   'test/deploy-examples.test.ts',
@@ -6,6 +6,7 @@ export const TEXT_TESTS = [
   'test/docs-benchmarks.test.ts',
   'test/docs-site.test.ts',
   'test/docs.test.ts',
+  'test/expressions.test.ts',
   'test/walks.test.ts',
   'test/wording.test.ts',
 ];

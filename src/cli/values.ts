@@ -1,7 +1,7 @@
 import { usageError } from './usage-error.ts';
 
 /** Decimal notation only: `0x10`, an empty string or `1,5` are probably mistakes. */
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
 /** Parses the value of the flag or variable `name`. */
 export type ValueReader<T> = (text: string, name: string) => T;
@@ -20,7 +20,7 @@ export const readInteger: ValueReader<number> = (text, name) => {
   return value;
 };
 
-export const SIZE = /^(\d+\.?\d*|\.\d+) ?(?:([kmgt])(?:i?b)?|b)?$/i;
+export const SIZE = /^(\d+(?:\.\d*)?|\.\d+) ?(?:([kmgt])(?:i?b)?|b)?$/i;
 const SIZE_UNITS: Readonly<Record<string, number>> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
 
 /** Bytes: `1000`, `512MiB`, `2G`, `1.5 GB`. All units are powers of 1024. */

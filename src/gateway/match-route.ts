@@ -32,7 +32,7 @@ function patternOf(path: string): RegExp {
     .split(/(:\w+(?:\{[^}]*\})?\??)/)
     .map((part) => {
       if (!part.startsWith(':')) return part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
-      return `(?:${/\{([^}]*)\}/.exec(part)?.[1] ?? '[^/]+'})`;
+      return `(?:${/^:\w+\{([^}]*)\}/.exec(part)?.[1] ?? '[^/]+'})`;
     })
     .join('');
   return new RegExp(`^${source}$`);

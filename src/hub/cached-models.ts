@@ -82,9 +82,9 @@ export async function findCachedNpmFile(context: CacheContext, reference: NpmRef
 }
 
 async function listHubRepo(context: CacheContext, repo: RepoFolder): Promise<CachedModel[]> {
-  const match = /^models--(.+?)--(.+)$/.exec(repo.name);
-  if (match === null) return [];
-  const [, owner, name] = match as unknown as [string, string, string];
+  const [prefix, owner, ...names] = repo.name.split('--');
+  if (prefix !== 'models' || !owner || names.length === 0) return [];
+  const name = names.join('--');
   let plain: HubReference;
   try {
     plain = parseModelReference(`hf:${owner}/${name}`) as HubReference;

@@ -1,3 +1,4 @@
+import { trimEndOf } from '../core/trim.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { integerOption, optional, resolveOptions, stringOption } from '../core/options.ts';
 import type { HubPlatform } from './platform.ts';
@@ -41,7 +42,7 @@ function readEndpoint(text: string): string {
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '') {
     throw new RuvLLMError('invalid_option', `hub endpoint must be an http(s) URL without credentials or query`);
   }
-  return url.href.replace(/\/+$/, '');
+  return trimEndOf(url.href, '/');
 }
 
 /** Validates the options and fills in defaults from the environment. */

@@ -70,7 +70,7 @@ export async function fetchFiles(context: PullContext, repo: string, commit: str
       if (file !== null) files.push(file);
     }
     if (files.length > MAX_FILES) throw new RuvLLMError('download_failed', `${repo}: more than ${MAX_FILES} files`);
-    const next = /<([^>]+)>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1];
+    const next = /<([^<>]+)>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1];
     url = next !== undefined && URL.canParse(next, url) ? new URL(next, url).href : null;
   }
   return files;

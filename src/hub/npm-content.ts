@@ -1,3 +1,4 @@
+import { trimEndOf } from '../core/trim.ts';
 import { RuvLLMError } from '../core/errors.ts';
 
 /** A file inside a package, without npm's leading `package/`. */
@@ -13,7 +14,7 @@ function names(files: readonly PackageFile[]): string {
 
 /** The number at the end of model.part, model.part2, x.gguf.part01 …; 0 if there is none. */
 function partNumber(path: string): number {
-  return Number(/(\d+)\D*$/.exec(path.slice(path.lastIndexOf('.part')))?.[1] ?? 0);
+  return Number(path.slice(path.lastIndexOf('.part')).match(/\d+/g)?.at(-1) ?? 0);
 }
 
 function isPart(path: string): boolean {
@@ -68,6 +69,7 @@ export function joinedFileName(packageNames: readonly string[]): string {
   const bases = packageNames.map((name) => name.slice(name.lastIndexOf('/') + 1));
   let common = bases[0]!;
   for (const base of bases) while (!base.startsWith(common)) common = common.slice(0, -1);
-  const stem = common.replace(/[-_.]?(?:part)?[-_.]?\d*$/i, '').replace(/[-_.]+$/, '');
+  const named = trimEndOf(trimEndOf(common, '0123456789'), '-_.').replace(/part$/i, '');
+  const stem = trimEndOf(named, '-_.');
   return `${stem === '' ? 'model' : stem}.gguf`;
 }

@@ -1,3 +1,4 @@
+import { trimEndOf } from '../core/trim.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { isSafeRelativePath } from './safe-path.ts';
 
@@ -68,13 +69,13 @@ function parseNpmPackage(text: string, whole: string): NpmPackageReference {
 
 /** A page or file of Hugging Face, as copied from a browser. */
 const HUB_PAGE = /^(?:https?:\/\/)?(?:www\.)?(?:hf\.co|huggingface\.co)\/(.+)$/i;
-const HUB_FILE = /^([^/]+\/[^/]+)\/(?:resolve|blob)\/([^/]+)\/(.+?)(?:\?.*)?$/;
+const HUB_FILE = /^([^/]+\/[^/]+)\/(?:resolve|blob)\/([^/]+)\/([^?]+)(?:\?.*)?$/;
 /** Longer ones would not fit into a file name of the cache. */
 const MAX_URL_LENGTH = 180;
 
 function parseHubPage(page: string, whole: string): ModelReference {
   const [, repo, revision, file] = HUB_FILE.exec(page) ?? [];
-  if (repo === undefined) return parseHuggingFace(page.replace(/\/+$/, '').replace(/\/tree\/main$/, ''), whole);
+  if (repo === undefined) return parseHuggingFace(trimEndOf(page, '/').replace(/\/tree\/main$/, ''), whole);
   if (revision !== 'main') refuse(whole, `only files of the branch main can be named, not "${revision}"`);
   return parseHuggingFace(`${repo}/${decodeURIComponent(file!)}`, whole);
 }

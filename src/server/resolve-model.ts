@@ -18,7 +18,8 @@ export interface ResolvedModel {
 /** The tag `latest` means no tag. */
 export const withoutLatest = (name: string): string => name.replace(/:latest$/, '');
 /** Ollama's lists show every name with a tag; a URL has none. */
-export const withTag = (name: string): string => (/:[^/]+$|:\/\//.test(name) ? name : `${name}:latest`);
+export const withTag = (name: string): string =>
+  name.includes('://') || /:[^/:]+$/.test(name) ? name : `${name}:latest`;
 
 /** A chain of saved models has an end. */
 const MAX_CHAIN = 8;

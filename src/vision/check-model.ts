@@ -17,7 +17,7 @@ export function checkProjector({ outputDim, family }: VisionShape, model: Langua
     });
   }
   const { before, placeholder, after } = family;
-  const missing = `${before}${placeholder}${after}`.match(/<[^>]+>/g)!.filter((token) => model.idOf(token) === null);
+  const missing = `${before}${placeholder}${after}`.match(/<[^<>]+>/g)!.filter((token) => model.idOf(token) === null);
   if (missing.length === 0) return;
   const names = [...new Set(missing)];
   const message = `the model's vocabulary has no ${names.join(', ')}, which prompts with images of type ${family.name} require`;

@@ -1,13 +1,21 @@
-/** Comments, statements and expressions, each as a whole. */
-const TAG = /\{#[\s\S]*?(?:#\}|$)|\{%[\s\S]*?(?:%\}|$)|\{\{[\s\S]*?(?:\}\}|$)/g;
+const TAG_ENDS: Readonly<Record<string, string>> = { '{#': '#}', '{%': '%}', '{{': '}}' };
 
 interface Tag {
   readonly start: number;
   readonly end: number;
 }
 
+/** Comments, statements and expressions, each as a whole. */
 function findTags(source: string): readonly Tag[] {
-  return [...source.matchAll(TAG)].map(({ index, 0: { length } }) => ({ start: index, end: index + length }));
+  const tags: Tag[] = [];
+  const opening = /\{[#%{]/g;
+  for (let match = opening.exec(source); match !== null; match = opening.exec(source)) {
+    const closing = source.indexOf(TAG_ENDS[match[0]]!, opening.lastIndex);
+    const end = closing === -1 ? source.length : closing + 2;
+    tags.push({ start: match.index, end });
+    opening.lastIndex = end;
+  }
+  return tags;
 }
 
 /** `line L, column C`, both from 1. */

@@ -6,8 +6,9 @@ import { usageError } from '../usage-error.ts';
 
 /** `small=0.5`. */
 function readCost(text: string, flag: string): readonly [string, number] {
-  const [, name, price] = /^(.+)=(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)$/i.exec(text) ?? [];
-  if (name === undefined) throw usageError(`${flag} must be NAME=COST, such as small=1, got ${JSON.stringify(text)}`, flag); // prettier-ignore
+  const equals = text.lastIndexOf('=');
+  const [name, price] = [text.slice(0, Math.max(equals, 0)), text.slice(equals + 1)];
+  if (name === '' || !/^(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)$/i.test(price)) throw usageError(`${flag} must be NAME=COST, such as small=1, got ${JSON.stringify(text)}`, flag); // prettier-ignore
   return [name, Number(price)];
 }
 

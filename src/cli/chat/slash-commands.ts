@@ -1,3 +1,4 @@
+import { splitFirstWord } from '../../core/trim.ts';
 import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
 import type { EngineStats } from '../../engine/types.ts';
 import type { Feedback } from '../../learning/trajectories/feedback.ts';
@@ -94,14 +95,14 @@ const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
     usage: '/set parameter NAME VALUE',
     description: 'set an option of the next answers, such as temperature; also /set system TEXT',
     run({ session, say }, text) {
-      const [, kind, rest = ''] = /^(\S+)\s*([\s\S]*)$/.exec(text) ?? [];
+      const [kind, rest] = splitFirstWord(text);
       if (kind === 'system') {
         session.setSystem(rest === '' ? null : rest);
         say(rest === '' ? 'system prompt removed' : 'system prompt set');
         return NOTHING;
       }
-      const [, name, value] = /^(\S+)\s+([\s\S]+)$/.exec(rest) ?? [];
-      if (kind !== 'parameter' || name === undefined) {
+      const [name, value] = splitFirstWord(rest);
+      if (kind !== 'parameter' || value === '') {
         throw new RuvLLMError('invalid_option', 'use /set parameter NAME VALUE or /set system TEXT');
       }
       const names = OPTION_NAMES.filter((one) => one !== 'num_ctx');
@@ -188,13 +189,13 @@ function requireSaved({ saved }: SlashContext, name: string): SavedChats {
 export async function readAction(line: string, context: SlashContext): Promise<Action> {
   const text = line.trim();
   if (text === '') return NOTHING;
-  const match = /^(\/(?:[a-z]+|\?))(?:\s+([\s\S]*))?$/.exec(text);
-  if (match === null) return { type: 'ask', text: line };
-  const name = Object.hasOwn(ALIASES, match[1]!) ? ALIASES[match[1]!]! : match[1]!;
+  const [word, rest] = splitFirstWord(text);
+  if (!/^\/(?:[a-z]+|\?)$/.test(word)) return { type: 'ask', text: line };
+  const name = Object.hasOwn(ALIASES, word) ? ALIASES[word]! : word;
   const command = Object.hasOwn(SLASH_COMMANDS, name) ? SLASH_COMMANDS[name]! : null;
-  if (command !== null) return await command.run(context, match[2] ?? '');
+  if (command !== null) return await command.run(context, rest);
   throw new RuvLLMError(
     'invalid_option',
-    `unknown command ${match[1]!}${didYouMean(match[1]!, Object.keys(SLASH_COMMANDS))}; /help lists the commands`,
+    `unknown command ${word}${didYouMean(word, Object.keys(SLASH_COMMANDS))}; /help lists the commands`,
   );
 }

@@ -88,7 +88,7 @@ const ROTATE_FLAGS = defineFlags({
 /** Flags of texts, which documents do not have. */
 const TEXT_FLAGS = ['--kind', '--quality', '--metadata'];
 /** Words that name a file: a mistyped path must not become a text. */
-const LIKE_A_PATH = /^\S*[\\/]\S*$|^\S+\.[a-z][a-z0-9]{0,4}$/i;
+const LIKE_A_PATH = /^[^\s\\/]*[\\/]\S*$|^\S+\.[a-z][a-z0-9]{0,4}$/i;
 
 type InputKind = 'file' | 'folder' | 'stdin' | 'text';
 

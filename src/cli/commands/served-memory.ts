@@ -31,7 +31,7 @@ export interface ServedMemory {
 }
 
 /** Removes credentials and parameters from a database URL. */
-const withoutSecrets = (place: string): string => (/^postgres(ql)?:/.test(place) ? place.replace(/\/\/[^@/]*@/, '//').replace(/\?.*$/, '') : place); // prettier-ignore
+const withoutSecrets = (place: string): string => (/^postgres(ql)?:/.test(place) ? place.split('?', 1)[0]!.replace(/\/\/[^@/]*@/, '//') : place); // prettier-ignore
 
 /** Opens the memory of `--memory`, else the user's folder. If another process has the latter open, serves without memory. */
 export async function openServedMemory(context: CommandContext, servedPath: string | null): Promise<ServedMemory> {

@@ -81,7 +81,7 @@ const BY_READER: ReadonlyMap<ValueReader<unknown>, ValueKind> = new Map<ValueRea
       (value) => (typeof value === 'string' ? SIZE.test(value) : isSafeInteger(value) && value >= 0),
     ),
   ],
-  [readBias, textKind('a string such as "15=-1.5"', /^\d{1,10}=[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/)],
+  [readBias, textKind('a string such as "15=-1.5"', /^\d{1,10}=[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/)],
   [readKernels, textKind(KERNEL_CHOICES, KERNEL_CHOICE)],
   [
     readGpuLayers,

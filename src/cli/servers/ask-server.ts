@@ -1,3 +1,4 @@
+import { trimEndOf } from '../../core/trim.ts';
 import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
 import type { CommandContext } from '../command.ts';
 import { usageError } from '../usage-error.ts';
@@ -81,7 +82,7 @@ function readUrl(text: string): string {
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw usageError(`--url must be a URL such as http://127.0.0.1:8080, got ${JSON.stringify(text)}`, '--url');
   }
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v1$/, '');
+  return trimEndOf(`${url.origin}${url.pathname}`, '/').replace(/\/v1$/, '');
 }
 
 function readResponse(status: number, text: string, base: string): unknown {

@@ -7,7 +7,7 @@ const PASSAGE_CHARS = 60;
 /** A sentence without an end is cut here. */
 const MAX_PASSAGE_CHARS = 600;
 
-const SENTENCE = /[^\n.!?。！？]*(?:[.!?。！？]+["')\]»”]*(?=\s|$)|[.!?。！？]+|\n+|$)\s*/g;
+const SENTENCE = /[^\n.!?。！？]*(?:[.!?。！？]+["')\]»”]*(?=\s|$)|[.!?。！？]+|\n+|$)\s*/gy;
 
 /** Divides a message at the ends of sentences: short ones share a passage, long ones are cut. */
 export function toPassages(message: string): string[] {

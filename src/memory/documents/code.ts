@@ -1,3 +1,4 @@
+import { trimEndOf } from '../../core/trim.ts';
 import { estimateTokens } from './estimate-tokens.ts';
 import { CHUNK_TOKENS } from './limits.ts';
 import { type Line, linesOf } from './plain-text.ts';
@@ -49,12 +50,7 @@ function groupLines(lines: readonly Line[]): Line[][] {
 const headingOf = (lines: readonly Line[]): string | null => {
   const words = lines.map(({ text }) => text.trim());
   const head = words.find((text) => text !== '' && !COMMENT.test(text));
-  return head === undefined
-    ? null
-    : head
-        .slice(0, MAX_HEADING)
-        .toWellFormed()
-        .replace(/\s*[{(:=]*$/, '');
+  return head === undefined ? null : trimEndOf(head.slice(0, MAX_HEADING).toWellFormed(), '{(:=').trimEnd();
 };
 
 /** Divides lines at declarations, and those that are too large at the declarations inside them. */

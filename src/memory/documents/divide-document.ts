@@ -13,10 +13,10 @@ export interface DividedDocument {
   readonly chunks: readonly DocumentChunk[];
 }
 
-/** Reads and divides a file, possibly in another thread; files are untrusted, and large ones take seconds. */
-export type DivideDocument = (file: DocumentFile) => Promise<DividedDocument>;
+/** Reads and divides a file of a tenant, possibly in another thread: a hostile or a large file takes seconds. */
+export type DivideDocument = (file: DocumentFile, tenant: string) => Promise<DividedDocument>;
 
-export const divideDocument: DivideDocument = async (file) => {
+export const divideDocument = async (file: DocumentFile): Promise<DividedDocument> => {
   const read = await readDocument(file);
   const chunks = chunkDocument(read);
   const limit = DOCUMENT_LIMITS.chunks;

@@ -5,6 +5,7 @@ import { DOCUMENT_POSITION } from '../fields.ts';
 import { nodeToRecord } from '../schemas/node.ts';
 import { count, name, parseStored, text, uuid } from '../schemas/primitives.ts';
 import type { JsonValue, MemoryRecord, PutRecord } from '../types.ts';
+import { clipTitle, MAX_TITLE_CHARS } from './limits.ts';
 import type { DocumentChunk } from './types.ts';
 
 /** Levels of headings; code nests its declarations no deeper. */
@@ -22,7 +23,7 @@ const documentBody = z.strictObject({
   /** False while its chunks are written: a later add writes them again. */
   isComplete: z.boolean(),
   /** Of the embedder that it was added with: a chunk without words has no vector in any. */
-  space: text(256).nullable(),
+  space: text(MAX_TITLE_CHARS).nullable(),
   /** The folder it was added with; documents of files that are gone are removed with it. */
   folder: text(4096).nullable(),
 });
@@ -36,7 +37,7 @@ const chunkBody = z.strictObject({
   index: count,
   start: count,
   end: count,
-  headings: z.array(text(256)).max(MAX_HEADINGS),
+  headings: z.array(text(MAX_TITLE_CHARS)).max(MAX_HEADINGS),
   startLine: count.nullable(),
   endLine: count.nullable(),
   startPage: count.nullable(),
@@ -94,7 +95,7 @@ export function placeChunks(
 ): PlacedChunk[] {
   const numEqual = new Map<string, number>();
   return chunks.map(({ text: words, ...position }, index) => {
-    const headings = position.headings.slice(-MAX_HEADINGS).map((title) => title.slice(0, 256).toWellFormed());
+    const headings = position.headings.slice(-MAX_HEADINGS).map(clipTitle);
     const hash = hashText(sha256, JSON.stringify([headings, words]));
     const copy = numEqual.get(hash) ?? 0;
     numEqual.set(hash, copy + 1);

@@ -242,7 +242,7 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       return { id, name, numChunks: present.size, numAdded: 0, numKept: present.size, numRemoved: 0, isUnchanged };
     }
 
-    const divided = await divide({ name, content, contentType });
+    const divided = await divide({ name, content, contentType }, tenant);
     const chunks = placeChunks(sha256, tenant, { id, name }, divided.chunks);
     const { puts, numAdded } = await toPuts(tenant, attributes, chunks, {
       present,

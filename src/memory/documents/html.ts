@@ -1,7 +1,7 @@
 import { type DefaultTreeAdapterTypes, parse } from 'parse5';
 import { RuvLLMError } from '../../core/errors.ts';
 import { lastAtMost } from './last-at-most.ts';
-import { DOCUMENT_LIMITS } from './limits.ts';
+import { clipTitle, DOCUMENT_LIMITS } from './limits.ts';
 import type { DocumentBlock, ParsedDocument } from './types.ts';
 
 type Node = DefaultTreeAdapterTypes.ChildNode;
@@ -31,65 +31,96 @@ const isElement = (node: Node): node is Element => 'tagName' in node;
 const isHidden = ({ attrs }: Element): boolean =>
   attrs.some(({ name, value }) => name === 'hidden' || (name === 'aria-hidden' && value === 'true'));
 
-/** The text of a page, block by block. */
+const SPACE = 32;
+const TAB = 9;
+
+/** The text of a page, block by block. It grows in a buffer: trimming a long string copies it, for every line of a page. */
 class PageText {
-  text = '';
   readonly blocks: DocumentBlock[] = [];
   /** Offsets of the text and the lines of the file they come from. */
   readonly offsets: number[] = [];
   readonly lines: number[] = [];
   readonly #path: { level: number; title: string }[] = [];
+  #units = new Uint16Array(1 << 12);
+  #length = 0;
   #start = 0;
   #kind: DocumentBlock['kind'] = 'paragraph';
   #isPreformatted = false;
 
+  get text(): string {
+    return this.#slice(0, this.#length);
+  }
+
   /** Ends the current block and begins one of this kind. */
   begin(kind: DocumentBlock['kind']): void {
-    const words = this.text.slice(this.#start);
-    const start = this.#start + words.length - words.trimStart().length;
-    const end = this.#start + words.trimEnd().length;
+    let [start, end] = [this.#start, this.#length];
+    while (end > start && isSpace(this.#units[end - 1]!)) end--;
+    while (start < end && isSpace(this.#units[start]!)) start++;
     if (end > start) {
       const headings = this.#path.map(({ title }) => title);
       this.blocks.push({ kind: this.#kind, start, end, headings });
-      this.text = `${this.text.slice(0, end)}\n\n`;
-    } else this.text = this.text.slice(0, this.#start);
-    this.#start = this.text.length;
+      this.#length = end;
+      this.#append('\n\n');
+    } else this.#length = this.#start;
+    this.#start = this.#length;
     this.#kind = kind;
     this.#isPreformatted = kind === 'code';
   }
 
   /** Ends a heading, which opens a section. */
   endHeading(level: number): void {
-    const title = this.text.slice(this.#start).replace(/\s+/g, ' ').trim();
+    const title = clipTitle(this.#slice(this.#start, this.#length).replace(/\s+/g, ' '));
     while (this.#path.length > 0 && this.#path.at(-1)!.level >= level) this.#path.pop();
     if (title !== '') this.#path.push({ level, title });
     this.begin('paragraph');
   }
 
   breakLine(mark = ''): void {
-    this.text = this.text.trimEnd().length <= this.#start ? this.text.slice(0, this.#start) + mark : `${this.text.replace(/[ \t]+$/, '')}\n${mark}`; // prettier-ignore
+    let end = this.#length;
+    while (end > this.#start && (this.#units[end - 1] === SPACE || this.#units[end - 1] === TAB)) end--;
+    this.#length = end;
+    if (end > this.#start) this.#append('\n');
+    this.#append(mark);
   }
 
   add(words: string, line: number | null): void {
     for (const [i, piece] of words.split('\n').entries()) {
       if (i > 0) this.#space(this.#isPreformatted ? '\n' : ' ');
       if (line !== null && piece.trim() !== '') {
-        this.offsets.push(this.text.length);
+        this.offsets.push(this.#length);
         this.lines.push(line + i);
       }
-      if (this.#isPreformatted) this.text += piece;
+      if (this.#isPreformatted) this.#append(piece);
       else {
         if (/^\s/.test(piece)) this.#space(' ');
-        this.text += piece.trim().replace(/\s+/g, ' ');
+        this.#append(piece.trim().replace(/\s+/g, ' '));
         if (/\s$/.test(piece)) this.#space(' ');
       }
     }
   }
 
   #space(space: string): void {
-    if (this.#isPreformatted || (this.text.length > this.#start && !/\s$/.test(this.text.at(-1)!))) this.text += space;
+    const isAfterText = this.#length > this.#start && !isSpace(this.#units[this.#length - 1]!);
+    if (this.#isPreformatted || isAfterText) this.#append(space);
+  }
+
+  #append(text: string): void {
+    if (this.#length + text.length > this.#units.length) {
+      const larger = new Uint16Array(Math.max(2 * this.#units.length, this.#length + text.length));
+      larger.set(this.#units.subarray(0, this.#length));
+      this.#units = larger;
+    }
+    for (let i = 0; i < text.length; i++) this.#units[this.#length++] = text.charCodeAt(i);
+  }
+
+  #slice(start: number, end: number): string {
+    return decoder.decode(this.#units.subarray(start, end));
   }
 }
+
+const decoder = new TextDecoder('utf-16le', { ignoreBOM: true });
+const isSpace = (unit: number): boolean =>
+  unit < 128 ? unit === SPACE || (unit >= TAB && unit <= 13) : /\s/.test(String.fromCharCode(unit));
 
 /** Headings, paragraphs, lists, tables and preformatted text of a page, with the lines of the file they come from. */
 export function parseHtml(html: string): ParsedDocument {

@@ -12,5 +12,10 @@ export const DOCUMENT_LIMITS = {
   nameChars: 256,
 } as const;
 
+/** Each chunk repeats the headings above it. */
+export const MAX_TITLE_CHARS = 256;
+
+export const clipTitle = (title: string): string => title.trim().slice(0, MAX_TITLE_CHARS).toWellFormed();
+
 /** Tokens of a chunk. Small sentence encoders read 256 tokens; one word in a few has more tokens than estimated. */
 export const CHUNK_TOKENS = { target: 180, max: 220, overlap: 28 } as const;

@@ -1,13 +1,30 @@
+import { trimEndOf } from '../../core/trim.ts';
+import { clipTitle } from './limits.ts';
 import { type Line, linesOf } from './plain-text.ts';
 import type { DocumentBlock, ParsedDocument } from './types.ts';
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
-const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*#*[ \t]*$/;
+const HEADING = /^ {0,3}(#{1,6})(?=[ \t]|$)/;
 const UNDERLINE = /^ {0,3}(=+|-+)[ \t]*$/;
 const LIST_ITEM = /^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+/;
 const TABLE_ROW = /^ {0,3}\|.*\|[ \t]*$|^[^|\n]+\|[^\n]*\|?/;
-const TABLE_RULE = /^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
+const TABLE_CELL_RULE = /^:?-+:?$/;
 const INDENTED = /^(?: {2,}|\t)/;
+
+/** A line such as `|---|:-:|`. */
+function isTableRule(line: string): boolean {
+  const cells = line.trim().split('|');
+  if (cells.length > 1 && cells[0] === '') cells.shift();
+  if (cells.length > 1 && cells.at(-1) === '') cells.pop();
+  return cells.every((cell) => TABLE_CELL_RULE.test(cell.trim()));
+}
+
+/** The title of a heading without the marks around it: `## Title ##`. */
+function titleOf(line: string, marks: string): string {
+  const text = line.slice(line.indexOf(marks) + marks.length).trim();
+  const title = trimEndOf(text, '#');
+  return title === '' || /\s$/.test(title) ? title.trimEnd() : text;
+}
 
 /** The number of lines of the block that begins at `index`, and its kind. */
 function measure(lines: readonly Line[], index: number): { kind: DocumentBlock['kind']; count: number } {
@@ -25,7 +42,7 @@ function measure(lines: readonly Line[], index: number): { kind: DocumentBlock['
     }
     return { kind: 'code', count: Math.min(i + 1, lines.length) - index };
   }
-  if (at(index).includes('|') && TABLE_RULE.test(at(index + 1))) {
+  if (at(index).includes('|') && isTableRule(at(index + 1))) {
     let i = index + 2;
     while (TABLE_ROW.test(at(i))) i++;
     return { kind: 'table', count: i - index };
@@ -40,7 +57,7 @@ function measure(lines: readonly Line[], index: number): { kind: DocumentBlock['
     }
     if ((HEADING.test(at(i)) || FENCE.test(at(i))) && !(isList && INDENTED.test(at(i)))) break;
     if (!isList && LIST_ITEM.test(at(i))) break;
-    if (!isList && at(i).includes('|') && TABLE_RULE.test(at(i + 1)) && at(i + 1).includes('|')) break;
+    if (!isList && at(i).includes('|') && isTableRule(at(i + 1)) && at(i + 1).includes('|')) break;
   }
   return { kind: isList ? 'list' : 'paragraph', count: i - index };
 }
@@ -56,7 +73,7 @@ export function parseMarkdown(text: string): ParsedDocument {
   };
   const openSection = (level: number, title: string): void => {
     while (path.length > 0 && path.at(-1)!.level >= level) path.pop();
-    path.push({ level, title: title.trim() });
+    path.push({ level, title: clipTitle(title) });
   };
   let index = 0;
   while (index < lines.length) {
@@ -67,7 +84,7 @@ export function parseMarkdown(text: string): ParsedDocument {
     }
     const heading = HEADING.exec(line);
     if (heading !== null) {
-      openSection(heading[1]!.length, heading[2] ?? '');
+      openSection(heading[1]!.length, titleOf(line, heading[1]!));
       push('heading', index, 1);
       index++;
       continue;

@@ -56,6 +56,27 @@ describe('[DC6] Markdown', () => {
       ['e', ''],
     ]);
   });
+
+  test.each([
+    ['# C#', 'C#'],
+    ['## a b ##  ', 'a b'],
+    ['#\ta\t#', 'a'],
+    ['# #', ''],
+    [`# ${'t'.repeat(300)}`, 't'.repeat(256)],
+  ])('%s has its title without closing marks, and not longer than a chunk may repeat', (text, title) => {
+    expect(headingsOf(parseMarkdown(text))).toEqual([[text, title]]);
+  });
+
+  test.each([
+    ['|-|:-:|', 'table'],
+    [' --: | - ', 'table'],
+    ['|-|x|', 'paragraph'],
+    ['| |-|', 'paragraph'],
+    ['||', 'paragraph'],
+    ['-:-', 'paragraph'],
+  ])('%s below a row makes it a %s', (rule, kind) => {
+    expect(kindsOf(parseMarkdown(`a|b\n${rule}`))).toEqual([[kind, `a|b\n${rule}`]]);
+  });
 });
 
 test('[DC6] plain text has paragraphs between empty lines', () => {

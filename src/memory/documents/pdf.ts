@@ -97,30 +97,33 @@ export async function parsePdf(bytes: Uint8Array): Promise<ParsedDocument> {
   const path: { level: number; title: string }[] = [];
   const blocks: DocumentBlock[] = [];
   const pageStarts: number[] = [];
-  let text = '';
+  const texts: string[] = [];
   let start = 0;
+  let block = '';
   const close = (kind: DocumentBlock['kind']): void => {
-    const end = text.trimEnd().length;
-    if (end > start) blocks.push({ kind, start, end, headings: path.map(({ title }) => title) });
-    text = `${text.slice(0, Math.max(start, end))}${end > start ? '\n\n' : ''}`;
-    start = text.length;
+    const text = block.trimEnd();
+    block = '';
+    if (text === '') return;
+    blocks.push({ kind, start, end: start + text.length, headings: path.map(({ title }) => title) });
+    texts.push(text, '\n\n');
+    start += text.length + 2;
   };
   for (const lines of pages) {
     close('paragraph');
-    pageStarts.push(text.length);
+    pageStarts.push(start);
     for (const line of lines) {
       if (!isHeading(line)) {
-        text += `${line.text}\n`;
+        block += `${line.text}\n`;
         continue;
       }
       close('paragraph');
       const level = sizes.indexOf(line.height);
       while (path.length > 0 && path.at(-1)!.level >= level) path.pop();
       path.push({ level, title: line.text });
-      text += line.text;
+      block += line.text;
       close('heading');
     }
   }
   close('paragraph');
-  return { text, blocks, pageStarts };
+  return { text: texts.join(''), blocks, pageStarts };
 }

@@ -9,11 +9,12 @@ export interface Line {
 
 export function linesOf(text: string): Line[] {
   const lines: Line[] = [];
-  for (const match of text.matchAll(/([^\r\n]*)(\r\n|\r|\n|$)/g)) {
-    const start = match.index;
-    if (start === text.length && lines.length > 0) break;
-    lines.push({ text: match[1]!, start, end: start + match[1]!.length });
+  let start = 0;
+  for (const { index: end, 0: lineBreak } of text.matchAll(/\r\n|\r|\n/g)) {
+    lines.push({ text: text.slice(start, end), start, end });
+    start = end + lineBreak.length;
   }
+  if (start < text.length || lines.length === 0) lines.push({ text: text.slice(start), start, end: text.length });
   return lines;
 }
 

@@ -6,7 +6,7 @@ interface TextRange {
 
 const WORD = /[\p{L}\p{N}]+/gu;
 /** Sentences and lines. */
-const PART = /[^\n.!?。！？]*(?:[.!?。！？]+["')\]»”]*\s*|\n+|$)/g;
+const PART = /[^\n.!?。！？]*(?:[.!?。！？]+["')\]»”]*\s*|\n+|$)/gy;
 
 const wordsOf = (text: string): string[] => text.toLowerCase().match(WORD) ?? [];
 

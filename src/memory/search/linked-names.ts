@@ -10,8 +10,8 @@ const MIN_SHARE = 0.6;
 const MAX_NAMES = 6;
 /** A name in more records does not tell which of them belong together. */
 const MAX_RECORDS = 8;
-/** A capitalized word within a sentence, or a word with a digit. */
-const NAME = /(?<=[\p{L}\p{N},;:'’")\]-] +["'“‘(]?)\p{Lu}[\p{L}\p{N}'’-]+|\b(?=\p{L}*\d)[\p{L}\d]{3,}/gu;
+/** A capitalized word within a sentence, or any other word. */
+const WORD = /((?<=[\p{L}\p{N},;:'’")\]-] {1,3}["'“‘(]?)\p{Lu}[\p{L}\p{N}'’-]+)|[\p{L}\d]{3,}/gu;
 
 interface NamedQuery {
   readonly text: string;
@@ -49,7 +49,8 @@ function namesBeyond(question: string, results: readonly MemoryResult[]): readon
   const seeds = results.filter(({ lexical }) => lexical !== null).toSorted((a, b) => b.lexical! - a.lexical!);
   for (const { text, lexical } of seeds.slice(0, NUM_SEEDS)) {
     if (lexical! < seeds[0]!.lexical! * MIN_SHARE) break;
-    for (const [name] of text.matchAll(NAME)) {
+    for (const [name, capitalized] of text.matchAll(WORD)) {
+      if (capitalized === undefined && !/\d/.test(name)) continue;
       if (termsOf(name).every((term) => !asked.has(term))) names.add(name);
       if (names.size === MAX_NAMES) return [...names];
     }

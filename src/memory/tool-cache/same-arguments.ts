@@ -1,3 +1,4 @@
+import { trimEndOf, trimStartOf } from '../../core/trim.ts';
 import { canonicalJson } from '../common/canonical-json.ts';
 import type { JsonValue } from '../types.ts';
 
@@ -28,7 +29,7 @@ function essence(text: string): string {
   const words: string[] = [];
   let binding = '';
   for (const piece of text.normalize('NFKC').trim().replace(OPENING, '').split(/\s+/).filter(Boolean)) {
-    const bare = piece.replace(/^[("'“‘[]+|[.,!?;:)"'”’\]]+$/gu, '');
+    const bare = trimStartOf(trimEndOf(piece, '.,!?;:)"\'”’]'), '("\'“‘[');
     if (bare === '') continue;
     if (EXACT.test(bare)) {
       words.push(binding + bare);

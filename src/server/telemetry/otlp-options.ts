@@ -1,3 +1,4 @@
+import { trimEndOf } from '../../core/trim.ts';
 import { refuse } from '../../core/options.ts';
 import type { SpanAttributes } from '../../runtime/requests/tracing.ts';
 
@@ -32,7 +33,7 @@ export function readOtlpOptions(url: string | undefined, environment: Environmen
     const own = read(name);
     if (own !== undefined) return checkUrl(own, name);
     if (base === undefined) return null;
-    return `${checkUrl(base, url === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : '--otlp').replace(/\/+$/, '')}/v1/${signal}`;
+    return `${trimEndOf(checkUrl(base, url === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : '--otlp'), '/')}/v1/${signal}`;
   };
   const [tracesUrl, metricsUrl] = [urlOf('traces'), urlOf('metrics')];
   if (tracesUrl === null && metricsUrl === null) return null;

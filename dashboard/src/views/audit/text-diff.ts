@@ -22,7 +22,7 @@ export function diffWords(first: string, second: string): DiffPart[] {
 }
 
 /** Words with the white space after them. */
-const wordsOf = (text: string): string[] => text.match(/\s*\S+\s*|\s+/gu) ?? [];
+const wordsOf = (text: string): string[] => text.match(/\S+\s*|\s+/gu) ?? [];
 
 /** By the longest common subsequence. */
 function diffMiddle(a: readonly string[], b: readonly string[]): DiffPart[] {

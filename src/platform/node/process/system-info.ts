@@ -28,7 +28,7 @@ export interface HostNumbers {
 
 /** Feature names from /proc/cpuinfo: `flags` on x86, `Features` on ARM; sorted, once each. */
 export function parseCpuFeatures(cpuInfo: string): string[] {
-  const line = /^(?:flags|Features)\s*:\s*(.*)$/m.exec(cpuInfo)?.[1] ?? '';
+  const line = /^(?:flags|Features)[ \t]*:(.*)$/m.exec(cpuInfo)?.[1] ?? '';
   return [...new Set(line.split(/\s+/).filter((word) => word !== ''))].sort();
 }
 
@@ -66,7 +66,8 @@ export function readSystemInfo(group: ControlGroupLimits = readControlGroupLimit
     system: platform(),
     release: release(),
     architecture: arch(),
-    cpuModel: model === '' || model === 'unknown' ? (/^model name\s*:\s*(.*)$/m.exec(cpuInfo)?.[1] ?? arch()) : model,
+    cpuModel:
+      model === '' || model === 'unknown' ? (/^model name[ \t]*:(.*)$/m.exec(cpuInfo)?.[1]?.trim() ?? arch()) : model,
     cpuFeatures: parseCpuFeatures(cpuInfo),
     cpuQuota: group.cpus,
     memoryLimitBytes: group.memoryLimitBytes,

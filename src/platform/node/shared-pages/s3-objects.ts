@@ -1,3 +1,4 @@
+import { trimEndOf } from '../../../core/trim.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { SharedPlace } from '../../../kv-cache/shared-store.ts';
 import type { ObjectEntry, ObjectStore } from './object-store.ts';
@@ -14,7 +15,7 @@ const MAX_ERROR_BYTES = 2 ** 16;
 /** Objects of a bucket, with path-style addresses: other storages than that of AWS have no domain per bucket. */
 export function createS3Objects(place: S3Place): ObjectStore {
   const { endpoint, bucket, prefix, region, credentials } = place;
-  const base = `${endpoint.replace(/\/+$/, '')}/${encodePart(bucket)}`;
+  const base = `${trimEndOf(endpoint, '/')}/${encodePart(bucket)}`;
   const urlOf = (name: string): URL => new URL(`${base}/${(prefix + name).split('/').map(encodePart).join('/')}`);
 
   async function send(method: string, url: URL, signal: AbortSignal, body?: Uint8Array): Promise<Response> {

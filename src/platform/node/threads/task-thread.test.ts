@@ -102,3 +102,13 @@ test('[TX6] the thread goes when it has nothing to do and comes back; with its m
   for (const one of await left) expect(one).toMatchObject({ reason: { code: 'not_loaded' } });
   await expect(run('c', null)).rejects.toMatchObject({ code: 'not_loaded' });
 });
+
+test('[TX7] owners take turns, however many tasks one of them has; each has a limit of its own', async () => {
+  const { run, log, dispose } = createStub({ maxWaiting: 3 });
+  const tasks = ['a', 'b', 'c', 'd'].map((task) => run(task, null, 'greedy'));
+  await expect(run('e', null, 'greedy')).rejects.toMatchObject({ code: 'overloaded', data: { limit: 3 } });
+  tasks.push(run('x', null, 'modest'), run('y', null, 'modest'), run('z', null, 'other'));
+  await Promise.all(tasks);
+  expect(log).toEqual(['start', 'a', 'b', 'x', 'z', 'c', 'y', 'd']);
+  await dispose();
+});

@@ -10,7 +10,7 @@ export interface TaskThreadOptions {
   readonly spawn: () => Worker;
   /** Milliseconds of computing for one task; then its thread is ended. */
   readonly deadlineMs: number;
-  /** Tasks that wait; more are refused. */
+  /** Waiting tasks of one owner; more are refused. */
   readonly maxWaiting: number;
   /** Milliseconds without work after which the thread is ended. */
   readonly idleMs: number;
@@ -20,19 +20,24 @@ export type TaskAnswer<Result> = { readonly result: Result } | { readonly error:
 
 /** Tasks one after the other in a thread that is started when there is one, and ended when there is none. */
 export interface TaskThread<Task, Result> {
-  /** null: the thread cannot be had, or the task cannot be handed over; nothing is wrong with the task. */
-  run(task: Task, signal: AbortSignal | null): Promise<Result | null>;
+  /**
+   * Owners take turns, so that the tasks of one do not hold up those of another. null: the thread cannot be had, or the task cannot be
+   * handed over; nothing is wrong with the task.
+   */
+  run(task: Task, signal: AbortSignal | null, owner?: string): Promise<Result | null>;
   dispose(): Promise<void>;
 }
 
 interface Job<Task, Result> {
   readonly task: Task;
+  readonly owner: string;
   settle(outcome: Result | null | RuvLLMError): void;
 }
 
 export function createTaskThread<Task, Result>(options: TaskThreadOptions): TaskThread<Task, Result> {
   const { name, spawn, deadlineMs, maxWaiting, idleMs } = options;
-  const waiting = new Set<Job<Task, Result>>();
+  /** By owner; the first owner is the next one. */
+  const waiting = new Map<string, Set<Job<Task, Result>>>();
   let thread: { readonly worker: Worker; isReady: boolean } | null = null;
   let current: Job<Task, Result> | null = null;
   let isUnable = false;
@@ -71,7 +76,7 @@ export function createTaskThread<Task, Result>(options: TaskThreadOptions): Task
       } else if (message === 'unable') {
         isUnable = true;
         void endThread();
-        for (const job of waiting) job.settle(null);
+        for (const job of waitingJobs()) job.settle(null);
         finish(null);
       } else finish('result' in message ? message.result : deserializeError(message.error));
     });
@@ -84,11 +89,30 @@ export function createTaskThread<Task, Result>(options: TaskThreadOptions): Task
     return own;
   }
 
+  const waitingJobs = (): Job<Task, Result>[] => [...waiting.values()].flatMap((jobs) => [...jobs]);
+
+  function leave(job: Job<Task, Result>): void {
+    const jobs = waiting.get(job.owner);
+    jobs?.delete(job);
+    if (jobs?.size === 0) waiting.delete(job.owner);
+  }
+
+  /** The oldest task of the owner who has waited longest for a turn. */
+  function takeNext(): Job<Task, Result> | null {
+    const [turn] = waiting;
+    if (turn === undefined) return null;
+    const [owner, jobs] = turn;
+    const [job] = jobs;
+    waiting.delete(owner);
+    waiting.set(owner, jobs);
+    leave(job!);
+    return job!;
+  }
+
   function next(): void {
     if (current !== null) return;
-    const [job] = waiting;
-    if (job === undefined) return rest();
-    waiting.delete(job);
+    const job = takeNext();
+    if (job === null) return rest();
     current = job;
     thread ??= startThread();
     thread.worker.ref();
@@ -115,30 +139,32 @@ export function createTaskThread<Task, Result>(options: TaskThreadOptions): Task
   }
 
   return {
-    run(task, signal) {
+    run(task, signal, owner = '') {
       return new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(abortError(signal));
         if (isDisposed) return reject(disposed(name));
         if (isUnable) return resolve(null);
-        if (waiting.size >= maxWaiting) return reject(overloaded(name, maxWaiting));
+        const jobs = waiting.get(owner) ?? new Set();
+        if (jobs.size >= maxWaiting) return reject(overloaded(name, maxWaiting));
         const job: Job<Task, Result> = {
           task,
+          owner,
           settle(outcome) {
             unsubscribe?.();
-            waiting.delete(job); // one that is at work is finished, for nobody: starting a thread anew would take longer
+            leave(job); // one that is at work is finished, for nobody: starting a thread anew would take longer
             if (outcome instanceof RuvLLMError) reject(outcome);
             else resolve(outcome);
           },
         };
         const unsubscribe = signal && onAbort(signal, () => job.settle(abortError(signal)));
-        waiting.add(job);
+        waiting.set(owner, jobs.add(job));
         next();
       });
     },
     async dispose() {
       isDisposed = true;
       const error = disposed(name);
-      for (const job of waiting) job.settle(error);
+      for (const job of waitingJobs()) job.settle(error);
       current?.settle(error);
       current = null;
       await endThread();

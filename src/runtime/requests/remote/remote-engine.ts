@@ -1,3 +1,4 @@
+import { trimEndOf } from '../../../core/trim.ts';
 import { type ErrorCode, RuvLLMError } from '../../../core/errors.ts';
 import type { RemoteRoute } from '../../routing/route-config.ts';
 import type { Clock } from '../../../core/clock.ts';
@@ -61,7 +62,7 @@ export async function* runRemote(
   wind();
   try {
     const send = (): Promise<Response> =>
-      ask(`${url.replace(/\/+$/, '')}/chat/completions`, {
+      ask(`${trimEndOf(url, '/')}/chat/completions`, {
         method: 'POST',
         redirect: 'manual',
         headers: {

@@ -1,3 +1,5 @@
+import { trimEndOf } from '../../../core/trim.ts';
+
 /** The exact number units × 10^exponent. */
 export interface Decimal {
   readonly units: bigint;
@@ -62,6 +64,6 @@ export function leastCommonMultiple(a: Decimal, b: Decimal): Decimal {
 export function canonicalDecimal({ units, exponent }: Decimal): string {
   if (units === 0n) return '0';
   const text = units.toString();
-  const trimmed = text.replace(/0+$/, '');
+  const trimmed = trimEndOf(text, '0');
   return `${trimmed}e${exponent + text.length - trimmed.length}`;
 }

@@ -1,3 +1,4 @@
+import { trimEndOf } from '../../../core/trim.ts';
 import type { Fuel } from '../limits.ts';
 import type { Decimal } from './decimal.ts';
 import { compareDecimals, decimal, negate, parseDecimal, tenTo, unitsAt } from './decimal.ts';
@@ -66,9 +67,15 @@ function fitsDouble(text: string, value: Decimal): boolean {
   return Number.isFinite(read) && (read !== 0 || value.units === 0n);
 }
 
+/** A mantissa without zeros at its end, and without the point before them. */
+function withoutTrailingZeros(text: string): string {
+  const short = trimEndOf(text, '0');
+  return short.length < text.length && short.endsWith('.') ? short.slice(0, -1) : short;
+}
+
 /** Digits without leading and trailing zeros. */
 function countDigits({ whole, fraction }: Parts): number {
-  return (whole + (fraction ?? '')).replace(/^0+/, '').replace(/0+$/, '').length;
+  return trimEndOf((whole + (fraction ?? '')).replace(/^0+/, ''), '0').length;
 }
 
 /** Digits without leading zeros; trailing ones count as long as more digits may follow. */
@@ -250,7 +257,7 @@ function hasLongMantissa(set: NumberSet, text: string, parts: Parts, room: numbe
   const mantissas = [text];
   if (room > 0) for (let digit = 1; digit < 10; digit++) mantissas.push(`${text}${digit}`);
   for (const long of mantissas) {
-    const mantissa = long.replace(/\.?0+$/, '');
+    const mantissa = withoutTrailingZeros(long);
     if (factor > 1n && parseDecimal(mantissa).units % factor !== 0n) continue;
     const isExact = countDigits(split(mantissa)!) <= SAFE_DIGITS;
     for (const exponent of exponentsOf(positive)) {

@@ -5,7 +5,7 @@ const decoder = new TextDecoder();
 /** Whether every occurrence in JSON is inside one string and ends with a character that can be escaped. */
 export function isEscapable(without: TextSearch): boolean {
   const text = decoder.decode(without.bytes);
-  return /^[^"\\]*[^\s\w{}[\],:.+-][^"\\]*$/.test(text) && /[!-~]$/.test(text);
+  return !/["\\]/.test(text) && /[^\s\w{}[\],:.+-]/.test(text) && /[!-~]$/.test(text);
 }
 
 /** Whether the schema has strings that could force the end of `without`. */

@@ -145,11 +145,11 @@ export function parseGbnf(text: string, fuel: Fuel): GbnfGrammar {
       return [simple[0], simple[1]];
     }
     if (codes[at] !== '{') return null;
-    const match = /^\{\s*(\d{1,9})\s*(,\s*(\d{0,9})\s*)?\}/.exec(codes.slice(at, at + 64).join(''));
+    const match = /^\{\s*(\d{1,9})\s*(,\s*(?:(\d{1,9})\s*)?)?\}/.exec(codes.slice(at, at + 64).join(''));
     if (match === null) throw fail('expected a repetition such as {2}, {2,} or {2,5}');
     at += match[0].length;
     const min = Number(match[1]);
-    const max = match[2] === undefined ? min : match[3] === '' ? Infinity : Number(match[3]);
+    const max = match[2] === undefined ? min : match[3] === undefined ? Infinity : Number(match[3]);
     if (max < min) throw fail(`repetition from ${min} down to ${max}`);
     if (Math.max(min, max === Infinity ? 0 : max) > MAX_REPETITIONS) {
       throw unsupported('GBNF', null, `a repetition of more than ${MAX_REPETITIONS} at character ${at}`);

@@ -9,7 +9,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   m: 60_000,
   h: 3_600_000,
 };
-const PARTS = /(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g;
+const PARTS = /(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/gy;
 /** The longest delay of a timer; longer ones mean forever. */
 const MAX_MS = 2 ** 31 - 1;
 

@@ -1,3 +1,4 @@
+import { splitFirstWord } from '../../../core/trim.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { SavedModel } from '../../model-library.ts';
 import { OPTION_NAMES } from './options.ts';
@@ -21,13 +22,13 @@ function* readInstructions(source: string): Generator<{ line: number; word: stri
     const line = index + 1;
     const content = lines[index]!.trim();
     if (content === '' || content.startsWith('#')) continue;
-    const [, word, rest] = /^(\S+)\s*([\s\S]*)$/.exec(content)!;
-    const opening = /^(?:(\w+)\s+)?"""/.exec(rest!);
+    const [word, rest] = splitFirstWord(content);
+    const opening = /^(?:(\w+)\s+)?"""/.exec(rest);
     if (opening === null) {
-      yield { line, word: word!.toUpperCase(), text: rest! };
+      yield { line, word: word.toUpperCase(), text: rest };
       continue;
     }
-    let text = rest!.slice(opening[0].length);
+    let text = rest.slice(opening[0].length);
     while (!text.includes('"""')) {
       const next = lines[++index];
       if (next === undefined) fail(line, 'the text that begins with """ does not end');
@@ -36,7 +37,7 @@ function* readInstructions(source: string): Generator<{ line: number; word: stri
     const body = text.slice(0, text.indexOf('"""')).replace(/^\n/, '');
     // In quotes, so that white space and quotes at its ends stay.
     const quoted = body === '' ? '' : `"${body}"`;
-    yield { line, word: word!.toUpperCase(), text: opening[1] === undefined ? quoted : `${opening[1]} ${quoted}` };
+    yield { line, word: word.toUpperCase(), text: opening[1] === undefined ? quoted : `${opening[1]} ${quoted}` };
   }
 }
 
@@ -56,17 +57,19 @@ export function parseModelfile(source: string): Omit<SavedModel, 'createdMs'> {
     else if (word === 'ADAPTER') adapter = unquote(text);
     else if (word === 'LICENSE') continue;
     else if (word === 'PARAMETER') {
-      const [, name, value] = /^(\S+)\s+([\s\S]+)$/.exec(text) ?? fail(line, 'PARAMETER requires a name and a value');
-      if (!OPTION_NAMES.includes(name!)) {
+      const [name, value] = splitFirstWord(text);
+      if (value === '') fail(line, 'PARAMETER requires a name and a value');
+      if (!OPTION_NAMES.includes(name)) {
         fail(line, `the parameter ${name} is not supported (supported: ${OPTION_NAMES.join(', ')})`, 'unsupported');
       }
       if (name === 'stop')
-        parameters['stop'] = [...((parameters['stop'] as string[] | undefined) ?? []), unquote(value!)];
-      else parameters[name!] = readParameterValue(unquote(value!));
+        parameters['stop'] = [...((parameters['stop'] as string[] | undefined) ?? []), unquote(value)];
+      else parameters[name] = readParameterValue(unquote(value));
     } else if (word === 'MESSAGE') {
-      const [, role, content] = /^(\S+)\s+([\s\S]+)$/.exec(text) ?? fail(line, 'MESSAGE requires a role and a text');
-      if (!ROLES.includes(role!)) fail(line, `the role must be one of ${ROLES.join(', ')}, got ${role}`);
-      messages.push({ role: role!, content: unquote(content!) });
+      const [role, content] = splitFirstWord(text);
+      if (content === '') fail(line, 'MESSAGE requires a role and a text');
+      if (!ROLES.includes(role)) fail(line, `the role must be one of ${ROLES.join(', ')}, got ${role}`);
+      messages.push({ role, content: unquote(content) });
     } else if (word === 'TEMPLATE') {
       fail(line, "TEMPLATE is not supported: the chat template of the model's file is used", 'unsupported');
     } else fail(line, `unknown instruction ${word.slice(0, 40)}`);
