@@ -29,6 +29,7 @@ async function run(name: string, maxRounds?: number): Promise<PartResult> {
 // First: the others leave the machine busy.
 const audit = await measureAuditPrice();
 const hostile = await run('hostile');
+const documents = await run('documents');
 const kills = await run('kills', numKills);
 const corrupt = await run('corrupt', numCorruptions);
 const timing = await run('timing');
@@ -45,11 +46,12 @@ console.log(
     refused_to_serve_rest: corrupt.figures['refused_to_serve_rest'],
     hostile_max_gap_ms: hostile.figures['hostile_max_gap_ms'],
     control_max_gap_ms: hostile.figures['control_max_gap_ms'],
+    documents_gap_ms: documents.figures['documents_gap_ms'],
     prefix_auc_other: timing.figures['prefix_auc_other'],
     prefix_auc_same: timing.figures['prefix_auc_same'],
     restart_ms: kills.figures['restart_ms'],
     audit_ms: audit,
-    problems: [kills, corrupt, hostile, timing].reduce(
+    problems: [kills, corrupt, hostile, documents, timing].reduce(
       (count, { problems, slowness = [] }) => count + problems.length + slowness.length,
       0,
     ),

@@ -16,6 +16,7 @@ const ROUNDS: Readonly<Record<string, number>> = {
   disk: campaign({ short: 1, long: 12 }),
   corrupt: campaign({ short: 4, long: 60 }),
   hostile: campaign({ short: 12, long: 78 }),
+  documents: campaign({ short: 24, long: 192 }),
   tenants: 1000,
   timing: campaign({ short: 3, long: 6 }),
   load: campaign({ short: 24, long: 200 }),
@@ -38,7 +39,16 @@ describe.skipIf(!isServerBuilt)('the campaign', () => {
 });
 
 test('the part names are those of the documentation', () => {
-  expect(PARTS.map(({ name }) => name)).toEqual(['kills', 'disk', 'corrupt', 'hostile', 'tenants', 'timing', 'load']);
+  expect(PARTS.map(({ name }) => name)).toEqual([
+    'kills',
+    'disk',
+    'corrupt',
+    'hostile',
+    'documents',
+    'tenants',
+    'timing',
+    'load',
+  ]);
 });
 
 test('a part that throws has a problem, and one that cannot run says why', async () => {

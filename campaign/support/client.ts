@@ -12,6 +12,8 @@ export interface Asked {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** Sent as it is, with the content type of `headers`, instead of a body as JSON. */
+  readonly bytes?: Uint8Array<ArrayBuffer>;
   /** Default: a minute. A server that does not answer is a result, not a reason to hang. */
   readonly timeoutMs?: number;
 }
@@ -19,17 +21,18 @@ export interface Asked {
 const ANSWER_LIMIT_MS = 60_000;
 
 export function request(url: string, path: string, asked: Asked = {}): Promise<Response> {
-  const { token, body, headers, signal, timeoutMs = ANSWER_LIMIT_MS } = asked;
+  const { token, body, bytes, headers, signal, timeoutMs = ANSWER_LIMIT_MS } = asked;
+  const sent = bytes ?? (body === undefined ? undefined : JSON.stringify(body));
   const limit = AbortSignal.timeout(timeoutMs);
   return fetch(url + path, {
-    method: asked.method ?? (body === undefined ? 'GET' : 'POST'),
+    method: asked.method ?? (sent === undefined ? 'GET' : 'POST'),
     headers: {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...headers,
     },
     signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(sent === undefined ? {} : { body: sent }),
   });
 }
 
