@@ -3,14 +3,22 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { createMemorySource } from '../src/core/byte-source.ts';
 import { createEngine, type Engine, type EngineOptions } from '../src/engine/engine.ts';
 import type { EngineEvent, EngineRequest } from '../src/engine/types.ts';
+import { type GgufFile, openGguf } from '../src/gguf/index.ts';
+import type { KernelPackFactory } from '../src/kernels/contract.ts';
+import { expectSameBits } from '../src/kernels/pack-fixture.contract.ts';
+import { createReferencePackFactory } from '../src/kernels/reference/reference-pack.ts';
+import { createWasmPackFactory } from '../src/kernels/wasm/wasm-pack.ts';
+import { loadModel } from '../src/models/load-model.ts';
 import type { ModelLimits } from '../src/models/types.ts';
+import { createNodeWasmPlatform } from '../src/platform/node/kernels/wasm-platform.ts';
 import { openSpillFolder } from '../src/platform/node/spill/spill-folder.ts';
+import { campaign } from './support/campaign.ts';
 import { engineRequest } from './support/engine-request.ts';
 import { graniteExperts } from './support/random-experts.ts';
-import type { RandomModelOptions } from './support/random-model.ts';
-import { loadRandom } from './support/run-model.ts';
+import { buildRandomModel, type RandomModelOptions } from './support/random-model.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-exact-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -20,15 +28,23 @@ const COLD: Partial<EngineOptions> = { keepsPrefixes: false };
 
 type Open = (limits?: Partial<ModelLimits>, options?: Partial<EngineOptions>) => Promise<Engine>;
 
-const openerOf =
-  (file: Pick<RandomModelOptions, 'architecture' | 'shape' | 'metadata'>): Open =>
-  async (limits = {}, options = {}) => {
-    const model = await loadRandom(
-      { type: 'Q8_0', seed: 3, shape: { numLayers: 2 }, ...file },
-      { limits: { ...LIMITS, ...limits } },
+const wasm = createWasmPackFactory(createNodeWasmPlatform(['simd128']));
+/** The reference kernels, which are plain JavaScript and far slower, run in the long form. */
+const packs: readonly KernelPackFactory[] = campaign({ short: [wasm], long: [wasm, createReferencePackFactory()] });
+
+function openerOf(
+  pack: KernelPackFactory,
+  file: Pick<RandomModelOptions, 'architecture' | 'shape' | 'metadata'>,
+): Open {
+  let gguf: GgufFile | null = null;
+  return async (limits = {}, options = {}) => {
+    gguf ??= openGguf(
+      createMemorySource(buildRandomModel({ type: 'Q8_0', seed: 3, shape: { numLayers: 2 }, ...file })),
     );
+    const model = await loadModel(gguf, pack, { limits: { ...LIMITS, ...limits }, numThreads: 1 });
     return createEngine(model, { maxContext: 256, now: () => 0, modelHash: 'random', policy: 'f16', ...options });
   };
+}
 
 interface Answer {
   readonly tokens: number[];
@@ -81,6 +97,13 @@ async function aloneWith(open: Open, promptIds: readonly number[], maxTokens = 1
   return answer;
 }
 
+/** The same tokens, and logits with the same bits. */
+function expectSame(answer: Answer, expected: Answer): void {
+  expect(answer.tokens).toEqual(expected.tokens);
+  expect(answer.logits).toHaveLength(expected.logits.length);
+  for (const [i, logits] of expected.logits.entries()) expectSameBits(answer.logits[i]!, logits, `token ${i}`);
+}
+
 const ids = (count: number, salt: number): number[] =>
   Array.from({ length: count }, (_, i) => (i * 37 + salt * 11) % 90);
 const base = ids(70, 1);
@@ -125,9 +148,11 @@ const subjects: readonly Subject[] = [
   { architecture: 'granitehybrid', title: 'granitehybrid-moe', cached: [0, 64, 32, 32, 64], ...HYBRID_MIXTURE },
 ];
 
-const titled = subjects.map((subject) => ({ title: subject.architecture as string, ...subject }));
-describe.each(titled)('$title', ({ cached, title, ...file }) => {
-  const open = openerOf(file);
+const titled = packs.flatMap((pack) =>
+  subjects.map((subject) => ({ title: subject.architecture as string, pack, name: pack.name, ...subject })),
+);
+describe.each(titled)('$title, $name', ({ cached, title, pack, name, ...file }) => {
+  const open = openerOf(pack, file);
   const alone = (promptIds: readonly number[], maxTokens?: number): Promise<Answer> =>
     aloneWith(open, promptIds, maxTokens);
 
@@ -141,9 +166,7 @@ describe.each(titled)('$title', ({ cached, title, ...file }) => {
     }
     expect(answers.map(({ cachedTokens }) => cachedTokens)).toEqual(cached);
     for (const [id, prompt] of prompts.entries()) {
-      const { tokens, logits } = await alone(prompt);
-      expect(answers[id]!.tokens).toEqual(tokens);
-      expect(answers[id]!.logits).toEqual(logits);
+      expectSame(answers[id]!, await alone(prompt));
     }
     await engine.dispose();
   });
@@ -157,9 +180,7 @@ describe.each(titled)('$title', ({ cached, title, ...file }) => {
     expect(numPreemptions).toBeGreaterThan(0);
     expect(cache.peakBytes).toBeLessThanOrEqual(cache.budgetBytes);
     for (const [id, prompt] of prompts.entries()) {
-      const { tokens, logits } = await alone(prompt, 30);
-      expect(answers[id]!.tokens).toEqual(tokens);
-      expect(answers[id]!.logits).toEqual(logits);
+      expectSame(answers[id]!, await alone(prompt, 30));
     }
     await engine.dispose();
   });
@@ -167,7 +188,7 @@ describe.each(titled)('$title', ({ cached, title, ...file }) => {
   test('restored equals never spilled, in the same process and in the next', async () => {
     const spill = () =>
       openSpillFolder({
-        folder: join(folder, title),
+        folder: join(folder, `${title} ${name}`),
         limitBytes: 2 ** 26,
         masterKey: new Uint8Array(32).fill(9),
       });
@@ -187,16 +208,13 @@ describe.each(titled)('$title', ({ cached, title, ...file }) => {
     expect(later[0]!.cachedTokens).toBe(64);
     expect(second.stats().cache.numRestored).toBe(4);
     const expected = await alone([...base, 5, 6]);
-    for (const answer of [answers[2]!, later[0]!]) {
-      expect(answer.tokens).toEqual(expected.tokens);
-      expect(answer.logits).toEqual(expected.logits);
-    }
+    for (const answer of [answers[2]!, later[0]!]) expectSame(answer, expected);
 
     // Another tenant with the same prompt gets no hit, in memory or on disk.
     const other = [ask(second, 1, base, { tenant: 'other' })];
     const events = await finish(second);
     expect(events.find((event) => event.type === 'finished')).toMatchObject({ cachedTokens: 0 });
-    expect(other[0]!.logits[0]).toEqual((await alone(base)).logits[0]);
+    expectSameBits(other[0]!.logits[0]!, (await alone(base)).logits[0]!, 'the other tenant');
     await second.dispose();
   });
 });

@@ -123,7 +123,9 @@ test.skipIf(!isBuilt || !hasNative)('runs several engines of one process, concur
 
 test.skipIf(!isBuilt || !hasNative)('RUVLLM_NATIVE_BUILD reaches the engine', () => {
   const { kernels } = runProgram(root, LOAD_AUTO, { RUVLLM_NATIVE_BUILD: 'baseline' });
-  expect(kernels).toBe('native (baseline)');
+  // Where the baseline is not built, nothing is left below the limit.
+  if (built.includes('baseline')) expect(kernels).toBe('native (baseline)');
+  else expect(kernels).toMatch(/^wasm/);
   const code = 'console.log(JSON.stringify(await refused(loadModel(model))));';
   expect(runProgram(root, code, { RUVLLM_NATIVE_BUILD: 'best' })).toMatchObject({ code: 'invalid_option' });
 });

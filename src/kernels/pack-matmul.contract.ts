@@ -4,15 +4,7 @@ import { normals } from '../../test/support/random-values.ts';
 import { quantFormats } from '../quant/index.ts';
 import { activationRounding, roundRow } from './activation-rounding.ts';
 import type { KernelPackFactory } from './contract.ts';
-import {
-  allTypes,
-  EPSILON,
-  expectClose,
-  expectSameBits,
-  norm,
-  randomMatrix,
-  withSmallPack,
-} from './pack-fixture.contract.ts';
+import { EPSILON, expectClose, expectSameBits, norm, randomMatrix, withSmallPack } from './pack-fixture.contract.ts';
 
 const MAX_TOKENS = 17;
 const MAX_ROWS = 64;
@@ -67,8 +59,8 @@ function makeCase(type: TensorTypeName, numCols: number, seed: number): Case {
 /** Index into the full-size expectation for element i of a result with `numRows` columns. */
 const corner = (numRows: number) => (i: number) => Math.floor(i / numRows) * MAX_ROWS + (i % numRows);
 
-export function describeMatmul(makeFactory: () => KernelPackFactory): void {
-  describe.each(allTypes)('matmul %s', (type) => {
+export function describeMatmul(makeFactory: () => KernelPackFactory, types: readonly TensorTypeName[]): void {
+  describe.each(types)('matmul %s', (type) => {
     const { blockSize } = quantFormats[type];
     const shapes: { numCols: number; tokens: number[]; rows: number[] }[] =
       blockSize === 1

@@ -139,8 +139,10 @@ function deltaCase(shape: DeltaShape): Case {
   const a = normals(numHeads, 3).map((value) => -Math.abs(value) - 0.1);
   const dtBias = normals(numHeads, 5);
   const epsilon = 1e-6;
-  const unit = (vector: Float32Array): Float64Array =>
-    Float64Array.from(vector, (value) => value / Math.max(epsilon, Math.hypot(...vector)));
+  const unit = (vector: Float32Array): Float64Array => {
+    const length = Math.max(epsilon, Math.hypot(...vector));
+    return Float64Array.from(vector, (value) => value / length);
+  };
   const state = new Float64Array(numHeads * valueDim * keyDim);
   const results = tokens.map((token) => {
     const [q, k, v, dt, beta] = split(token) as [Float32Array, Float32Array, Float32Array, Float32Array, Float32Array];

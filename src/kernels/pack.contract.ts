@@ -23,19 +23,23 @@ import { describeTopLogits } from './pack-top-logits.contract.ts';
 /** The parts of the suite that need operations which a pack may refuse. */
 export type OptionalPart = 'vectors' | 'states' | 'streams' | 'experts' | 'programs';
 
-/** The test suite of every kernel pack; a pack that refuses operations names the parts without them. */
+/**
+ * The test suite of every kernel pack; a pack that refuses operations names the parts without them. `types`: those of the
+ * matrices in the parts that go through all types.
+ */
 export function describeKernelPack(
   name: string,
   makeFactory: () => KernelPackFactory,
   refused: readonly OptionalPart[] = [],
+  types: readonly TensorTypeName[] = allTypes,
 ): void {
   const has = (part: OptionalPart): boolean => !refused.includes(part);
   describe(name, () => {
     afterAll(disposeSharedPack);
-    describeArena(makeFactory);
+    describeArena(makeFactory, types);
     describeElementwise(makeFactory);
-    describeMatmul(makeFactory);
-    describeShapes(makeFactory);
+    describeMatmul(makeFactory, types);
+    describeShapes(makeFactory, types);
     describeFused(makeFactory);
     describeAttention(makeFactory);
     describePackedPages(makeFactory);
@@ -48,12 +52,12 @@ export function describeKernelPack(
     if (has('experts')) describeExperts(makeFactory);
     describeAttentionEdges(makeFactory);
     describeEncoderOps(makeFactory);
-    describeExtremes(makeFactory);
+    describeExtremes(makeFactory, types);
     if (has('programs')) describePrograms(makeFactory);
   });
 }
 
-function describeArena(makeFactory: () => KernelPackFactory): void {
+function describeArena(makeFactory: () => KernelPackFactory, types: readonly TensorTypeName[]): void {
   test('a pack has exactly the requested arena bytes, zeroed and aligned', async () => {
     const arenaBytes = 10 * ARENA_ALIGNMENT;
     await withSmallPack(
@@ -71,7 +75,7 @@ function describeArena(makeFactory: () => KernelPackFactory): void {
     );
   });
 
-  test.each(allTypes)('loadMatrix uses as many bytes as matrixBytes says for %s', async (type) => {
+  test.each(types)('loadMatrix uses as many bytes as matrixBytes says for %s', async (type) => {
     const factory = makeFactory();
     await withSmallPack(factory, async ({ pack, matrix }) => {
       for (const [numRows, numCols] of [

@@ -88,10 +88,13 @@ export function randomBlocks(type: TensorTypeName, numValues: number, seed: numb
     }
     return bytes;
   }
-  const valuesAt = (offset: number, scale: number, min: number): Float32Array => {
+  const write = (offset: number, scale: number, min: number): void => {
     writeScale(type, view, offset, scale);
     if (fields.min !== undefined) view.setUint16(offset + fields.min, floatToHalf(min), true);
-    const values = new Float32Array(format.blockSize);
+  };
+  const values = new Float32Array(format.blockSize);
+  const valuesAt = (offset: number, scale: number, min: number): Float32Array => {
+    write(offset, scale, min);
     format.dequantize(bytes, offset, values, 0, 1);
     return values;
   };
@@ -101,15 +104,21 @@ export function randomBlocks(type: TensorTypeName, numValues: number, seed: numb
     // First the minimum that centres the block, then the scale that gives the deviation within a factor of two.
     const offsetMean = fields.min === undefined ? 0 : mean(valuesAt(offset, 0, 1));
     const min = offsetMean === 0 ? 0 : -mean(valuesAt(offset, 1, 0)) / offsetMean;
-    const spread = Math.sqrt(mean(valuesAt(offset, 1, min).map((value) => value * value))) || 1;
+    const spread = Math.sqrt(meanSquare(valuesAt(offset, 1, min))) || 1;
     const scale = (deviation * (0.7 + 0.6 * random.next())) / spread;
-    valuesAt(offset, scale, min * scale);
+    write(offset, scale, min * scale);
   }
   return bytes;
 }
 
 function mean(values: Float32Array): number {
   let sum = 0;
-  for (const value of values) sum += value;
+  for (let i = 0; i < values.length; i++) sum += values[i]!;
+  return sum / values.length;
+}
+
+function meanSquare(values: Float32Array): number {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += Math.fround(values[i]! * values[i]!);
   return sum / values.length;
 }

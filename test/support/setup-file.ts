@@ -2,6 +2,7 @@
 import { afterEach, expect } from 'vitest';
 import { runCleanups } from './after-tests.ts';
 import { useOwnFolders } from './own-folders.ts';
+import './same-bytes.ts';
 
 useOwnFolders(process.env['RUVLLM_TEST_FOLDER']!, expect.getState().testPath!);
 

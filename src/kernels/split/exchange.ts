@@ -82,6 +82,9 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
     touched[side] = [];
     return true;
   }
+  /** All that only the GPU has; there may be thousands of allocations, and few have changed since. */
+  const newestOfGpu = (): ArenaRange[] =>
+    newest.onlyOn('gpu', { offset: 0, sizeBytes: arena.usedBytes }).flatMap((range) => arena.sharedPartsOf(range));
   const isTouched = (side: Side, ranges: readonly ArenaRange[]): boolean =>
     touched[side].some((busy) => ranges.some((range) => overlaps(busy, range)));
 
@@ -240,14 +243,13 @@ export function createExchange({ arenaBytes, packs, sideOfOperation }: ExchangeO
     },
     async sync(reads) {
       for (let missing = drain(); missing !== null; missing = drain()) await fetch(missing);
-      const wanted = reads?.filter(({ sizeBytes }) => sizeBytes > 0) ?? arena.sharedRanges();
-      const results = wanted.flatMap((range) => newest.onlyOn('gpu', range));
+      const results = reads?.flatMap((range) => newest.onlyOn('gpu', range)) ?? newestOfGpu();
       if (results.length > 0 || touched.gpu.length > 0) await fetch(results);
       await packs.cpu.sync();
       touched.cpu = [];
     },
     finish() {
-      bring(arena.sharedRanges().flatMap((range) => newest.onlyOn('gpu', range)));
+      bring(newestOfGpu());
       complete('gpu');
       complete('cpu');
     },

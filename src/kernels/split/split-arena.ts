@@ -21,8 +21,8 @@ export interface SplitArena extends Arena {
   onlySideOf(offset: Offset): Side | null;
   /** An address in the arena of a side. */
   locate(offset: Offset, side: Side): Offset;
-  /** All allocations that are on both sides. */
-  sharedRanges(): ArenaRange[];
+  /** The parts of a range of allocations that are on both sides, by allocation. */
+  sharedPartsOf(range: ArenaRange): ArenaRange[];
 }
 
 export interface SplitArenaOptions {
@@ -88,7 +88,17 @@ export function createSplitArena({ arenaBytes, packs, onView }: SplitArenaOption
       return at.cpu === null ? 'gpu' : null;
     },
     locate,
-    sharedRanges: () => segments.filter(({ at }) => at.gpu !== null && at.cpu !== null),
+    sharedPartsOf({ offset, sizeBytes }) {
+      const parts: ArenaRange[] = [];
+      for (let start = offset, end = offset + sizeBytes; start < end;) {
+        const segment = segmentOf(start);
+        const next = Math.min(end, segment.offset + segment.sizeBytes);
+        assert(next > start, `byte ${start} is in no allocation of the arena`);
+        if (segment.at.gpu !== null && segment.at.cpu !== null) parts.push({ offset: start, sizeBytes: next - start });
+        start = next;
+      }
+      return parts;
+    },
     f32: (offset, length) => host.f32(view(offset, length * 4), length),
     i32: (offset, length) => host.i32(view(offset, length * 4), length),
     u16: (offset, length) => host.u16(view(offset, length * 2), length),

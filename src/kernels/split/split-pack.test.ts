@@ -1,11 +1,12 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { campaign } from '../../../test/support/campaign.ts';
+import type { TensorTypeName } from '../../core/tensor-type.ts';
 import { createRandom } from '../../core/random.ts';
 import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import type { KernelPackFactory } from '../contract.ts';
 import { describeKernelPack } from '../pack.contract.ts';
 import { describeExperts } from '../pack-experts.contract.ts';
-import { disposeSharedPack, type PackFixture, withPack } from '../pack-fixture.contract.ts';
+import { allTypes, disposeSharedPack, type PackFixture, withPack } from '../pack-fixture.contract.ts';
 import { describePrograms } from '../pack-programs.contract.ts';
 import { createWasmPackFactory } from '../wasm/wasm-pack.ts';
 import { describeReplay } from '../webgpu/replay.contract.ts';
@@ -32,6 +33,11 @@ function drawSides(gpu: KernelPackFactory, seed: number, sideOfMatrix?: () => Si
   return createSplitPackFactory({ gpu, cpu: wasm, sideOfOperation, sideOfMatrix: sideOfMatrix ?? draw });
 }
 
+/** A matrix lies on one side, whatever its type: the short form has each rounding of activations and some block sizes. */
+const types: readonly TensorTypeName[] = campaign({
+  short: ['F32', 'F16', 'BF16', 'Q4_0', 'Q8_0', 'Q4_K', 'Q6_K', 'IQ4_NL'],
+  long: allTypes,
+});
 const lots = drawSides(wasm, SEED);
 const deviceLots = drawSides(device, SEED);
 // The matrices of one layer's experts are on one side.
@@ -39,7 +45,12 @@ if (campaign({ short: false, long: true })) {
   describeKernelPack(`two processor packs, seed ${SEED}`, () => lots, ['experts', 'programs']);
 } else
   console.log('a split over two processor packs is tested in the long form only; one with a device is tested here');
-describeKernelPack(`a device and a processor pack, seed ${SEED}`, () => deviceLots, ['experts', 'programs', 'vectors']);
+describeKernelPack(
+  `a device and a processor pack, seed ${SEED}`,
+  () => deviceLots,
+  ['experts', 'programs', 'vectors'],
+  types,
+);
 describeReplay(`a device and a processor pack, seed ${SEED}`, () => deviceLots);
 for (const side of SIDES) {
   const sides = { sideOfMatrix: () => side, sideOfOperation: () => otherSide(side) };

@@ -71,8 +71,10 @@ export interface NativeSearch {
 
 const REPAIR = 'reinstall ruvllm, or in a clone npm run build:native';
 
+const fileOf = (folder: URL, build: string): string => fileURLToPath(new URL(`ruvllm-${build}.node`, folder));
+
 function load(folder: URL, build: string, abi: number): LoadedAddon | NativeProblem {
-  const file = fileURLToPath(new URL(`ruvllm-${build}.node`, folder));
+  const file = fileOf(folder, build);
   if (!existsSync(file)) return { kind: 'missing', message: 'not built' };
   try {
     const fault = findLibraryFault(file, HERE);
@@ -110,12 +112,14 @@ export function inspectNativeBuilds({
     );
   }
   const plain = load(folder, 'baseline', abi);
-  const names = featuresOf(folder, plain, abi);
-  const features = names === null ? null : new Set(names);
+  const found = featuresOf(folder, plain, abi);
+  const features = 'kind' in found ? null : new Set(found);
   return kinds.map(({ build, needs }, i): NativeBuildState => {
     const refuse = (problem: NativeProblem): NativeBuildState => ({ build, addon: null, problem });
     if (i < first) return refuse({ kind: 'excluded', message: `excluded by RUVLLM_NATIVE_BUILD=${limit}` });
-    if (needs !== null && features === null) {
+    if (needs !== null && 'kind' in found) {
+      // A build that is here came with the addon that is broken, and its repair is the same.
+      if (found.kind === 'broken' && existsSync(fileOf(folder, build))) return refuse(found);
       return refuse({ kind: 'unfit', message: 'the addon that detects the processor cannot be loaded' });
     }
     if (needs !== null && !features!.has(needs)) {
@@ -127,10 +131,10 @@ export function inspectNativeBuilds({
 }
 
 /** Asks an addon that runs everywhere: the plainest build, or in a clone that compiled only the best one, a tiny one of its own. */
-function featuresOf(folder: URL, plain: LoadedAddon | NativeProblem, abi: number): string[] | null {
+function featuresOf(folder: URL, plain: LoadedAddon | NativeProblem, abi: number): string[] | NativeProblem {
   if (!('kind' in plain)) return plain.cpuFeatures();
   const tiny = load(folder, 'features', abi);
-  return 'kind' in tiny ? null : tiny.cpuFeatures();
+  return 'kind' in tiny ? tiny : tiny.cpuFeatures();
 }
 
 /** Gives memory that was freed back to the system, where an addon is here that can; glibc keeps tens of megabytes otherwise. */
@@ -144,7 +148,8 @@ export function openMemoryTrim(folder = PREBUILDS): () => void {
 
 /** What the processor and the system offer of what builds need; null where no build is here to tell. */
 export function readNativeFeatures(folder = PREBUILDS): string[] | null {
-  return featuresOf(folder, load(folder, 'baseline', NATIVE_ABI), NATIVE_ABI);
+  const found = featuresOf(folder, load(folder, 'baseline', NATIVE_ABI), NATIVE_ABI);
+  return 'kind' in found ? null : found;
 }
 
 /** The native kernels this processor can run, best first; empty where none were built. */
