@@ -129,7 +129,7 @@ interface Data {
 function fitHeldOut(data: Data, sizes: readonly number[], options: RidgeOptions, numApart = 0): Float64Array {
   const { rows, targets, weights, folds, numFolds } = data;
   const [width, numTargets] = [rows[0]!.length, targets[0]!.length];
-  // Most states and many directions are zero in all requests: without them a fit takes a hundredth of the time.
+  // Most states and many directions are zero in all requests, and the time of a fit grows with the cube of the columns.
   const used = Array.from({ length: width }, (_, i) => i).filter((i) => rows.some((row) => row[i] !== 0));
   const usedRows = rows.map((row) => Float64Array.from(used, (i) => row[i]!));
   const equations = sumEquations(usedRows, targets, weights, folds, numFolds);
