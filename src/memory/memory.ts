@@ -228,11 +228,12 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     rerank: () => rerank,
   });
 
-  let isForgotten = false;
+  let forgetting: Promise<void> | null = null;
   async function embedding(text: string): Promise<EmbeddedText | null> {
-    if (embedders.texts === null && !isForgotten) {
-      // Before the text is stored without a vector: an embedder that has looked at all records would miss it after a restart.
-      await forgetReindex(store, services).then(() => (isForgotten = true), () => {}); // prettier-ignore
+    // Before the text is stored without a vector: an embedder that has looked at all records would miss it after a restart.
+    if (embedders.texts === null) {
+      forgetting ??= forgetReindex(store, services).catch(() => void (forgetting = null));
+      await forgetting;
     }
     return embedText(embedders.texts, text);
   }

@@ -9,7 +9,7 @@ const samplingOf = (
   metadata: readonly MetadataEntry[] = [],
   configured: { temperature?: number; topP?: number } | null = null,
 ) =>
-  describeFile(openGguf(createMemorySource(buildRandomModel({ architecture: 'llama', type, seed: 1, metadata, shape: { embeddingDim: 512, numHeads: 8, headDim: 64, feedForwardDim: 1024 } }))), configured).sampling; // prettier-ignore
+  describeFile(openGguf(createMemorySource(buildRandomModel({ architecture: 'llama', type, seed: 1, metadata, shape: { embeddingDim: 256, numHeads: 4, headDim: 64, feedForwardDim: 256 } }))), configured).sampling; // prettier-ignore
 
 const f32 = (key: string, value: number): MetadataEntry => ({ key: `general.sampling.${key}`, type: 'f32', value });
 

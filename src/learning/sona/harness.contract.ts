@@ -11,7 +11,7 @@ import { createTestServices, createTestStore } from '../../memory/test-store.con
 import type { MemoryStore } from '../../memory/types.ts';
 import { joinFactors } from '../lora-training/join-factors.contract.ts';
 import { createTrainingModel } from '../lora-training/training-model.ts';
-import type { TrainingModel } from '../lora-training/types.ts';
+import type { ExampleLoss, TrainingExample, TrainingModel } from '../lora-training/types.ts';
 import { trajectoryFixture } from '../trajectories/harness.contract.ts';
 import { createTrajectories, type NewTrajectory } from '../trajectories/trajectories.ts';
 import type { SonaOptions } from './options.ts';
@@ -23,28 +23,72 @@ import { createLearningWork } from './work-methods.ts';
 const VOCAB = 260;
 const DIM = 24;
 
-const gguf = () =>
-  openGguf(
-    createMemorySource(
-      buildRandomModel({
-        architecture: 'llama',
-        type: 'F32',
-        seed: 3,
-        shape: {
-          numLayers: 2,
-          embeddingDim: DIM,
-          numHeads: 4,
-          numKvHeads: 2,
-          headDim: 6,
-          feedForwardDim: 20,
-          vocabSize: VOCAB,
-        },
-      }),
-    ),
-  );
+const MODEL = buildRandomModel({
+  architecture: 'llama',
+  type: 'F32',
+  seed: 3,
+  shape: {
+    numLayers: 2,
+    embeddingDim: DIM,
+    numHeads: 4,
+    numKvHeads: 2,
+    headDim: 6,
+    feedForwardDim: 20,
+    vocabSize: VOCAB,
+  },
+});
 
-export const openTinyModel = ({ rank, numLayers, maxTokens }: AdapterPlan) =>
-  createTrainingModel(gguf(), createReferencePackFactory(), { rank, numLayers, maxTokens });
+interface Pass {
+  readonly result: ExampleLoss;
+  readonly gradient: Float32Array;
+}
+/** What passes came to, of all tests of the process, oldest first: most train the same on the same examples. */
+const passes = new Map<string, Pass>();
+const MAX_PASSES = 8000;
+
+/** Computes a pass once: its result depends on the weights and the example alone, unless it draws labels or has another objective. */
+function rememberPasses(model: TrainingModel, plan: AdapterPlan): TrainingModel {
+  const shape = JSON.stringify([plan.rank, plan.numLayers, plan.maxTokens]);
+  async function once(
+    method: string,
+    parameters: Float32Array | null,
+    example: TrainingExample,
+    compute: (gradient: Float32Array) => Promise<ExampleLoss>,
+  ): Promise<Pass> {
+    const { tokenIds, numPromptTokens, weight = 1 } = example;
+    const weights = parameters === null ? '' : createHash('sha256').update(parameters).digest('base64');
+    const key = [shape, method, weights, numPromptTokens, weight, Array.from(tokenIds).join(' ')].join(';');
+    const known = passes.get(key);
+    if (known !== undefined) return known;
+    const gradient = new Float32Array(method === 'loss' ? 0 : model.layout.numParameters);
+    const pass = { result: await compute(gradient), gradient };
+    if (passes.size >= MAX_PASSES) passes.delete(passes.keys().next().value!);
+    passes.set(key, pass);
+    return pass;
+  }
+  return {
+    ...model,
+    async loss(parameters, example, options) {
+      if (options !== undefined) return model.loss(parameters, example, options);
+      return (await once('loss', parameters, example, () => model.loss(parameters, example))).result;
+    },
+    async addGradient(parameters, example, gradient, options) {
+      if (options !== undefined) return model.addGradient(parameters, example, gradient, options);
+      const pass = await once('gradient', parameters, example, (zero) => model.addGradient(parameters, example, zero));
+      pass.gradient.forEach((value, i) => (gradient[i]! += value));
+      return pass.result;
+    },
+  };
+}
+
+export async function openTinyModel(plan: AdapterPlan): Promise<TrainingModel> {
+  const { rank, numLayers, maxTokens } = plan;
+  const gguf = openGguf(createMemorySource(MODEL));
+  return rememberPasses(
+    await createTrainingModel(gguf, createReferencePackFactory(), { rank, numLayers, maxTokens }),
+    plan,
+  );
+}
 
 /** A busy machine must not change what a test comes to. */
 export const PLENTY_MS = 1e8;

@@ -1,8 +1,24 @@
 // Time limits of the loops, on a clock that only forward and backward passes advance.
 import { beforeEach, describe, expect, test } from 'vitest';
+import { campaign } from '../../../test/support/campaign.ts';
 import { type Costs, createSonaHarness } from './harness.contract.ts';
 import { adapterLine } from './learned-adapter.ts';
 import type { TrainJob } from './types.ts';
+
+/** A model that finishes, one whose evaluation takes long, and one that makes few steps; others lie between them. */
+const SPEEDS: readonly Costs[] = [
+  { open: 100, loss: 10, gradient: 40 },
+  { open: 2000, loss: 30, gradient: 60 },
+  { open: 0, loss: 20, gradient: 200 },
+  ...campaign({
+    short: [],
+    long: [
+      { open: 500, loss: 40, gradient: 160 },
+      { open: 100, loss: 100, gradient: 300 },
+    ],
+  }),
+];
+if (campaign({ short: true, long: false })) console.log('two of five speeds of loop B run only in npm run test:long');
 
 let harness: ReturnType<typeof createSonaHarness>;
 const line = adapterLine('small');
@@ -35,13 +51,7 @@ describe('[LB12] the limit covers the whole of loop B', () => {
     expect(spentMs).toBe(10 + passes + 3 * 3 * report.numTrained + 3 * 100);
   });
 
-  test.each([
-    { open: 100, loss: 10, gradient: 40 },
-    { open: 500, loss: 40, gradient: 160 },
-    { open: 2000, loss: 30, gradient: 60 },
-    { open: 100, loss: 100, gradient: 300 },
-    { open: 0, loss: 20, gradient: 200 },
-  ])('a model of %o ms is done in time', async (costs) => {
+  test.each(SPEEDS)('a model of %o ms is done in time', async (costs) => {
     await teach(120, 16);
     const { sona, report, spentMs } = await runB(costs);
     expect(spentMs).toBeLessThanOrEqual(LIMIT_MS);

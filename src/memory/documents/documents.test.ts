@@ -312,18 +312,31 @@ describe('[DC1] the calls of the store', () => {
     store.onCall = (operation, argument) => void calls.push([operation, argument]);
     return store;
   }
+  /** After the first text without a vector, before which a memory forgets that an embedder has looked at all records. */
+  async function openWithText() {
+    const store = await open();
+    await add('w', memory, 'other.md');
+    calls.length = 0;
+    return store;
+  }
   /** Without those of the list of tenants. */
   const numOf = (operation: string): number =>
     calls.filter(([one, argument]) => one === operation && !JSON.stringify(argument).includes('"kind":"state"')).length;
 
   test('are one for a new document of up to 500 chunks; its edges are not looked for', async () => {
-    await open();
+    await openWithText();
     const { id } = await add(sections(500));
     expect([numOf('put'), numOf('edgesOf'), numOf('deleteEdges'), numOf('delete')]).toEqual([1, 0, 0, 0]);
     expect(await memory.documents.get(TENANT, id)).toMatchObject({ numChunks: 500, isComplete: true });
     await open();
     await add(sections(501));
     expect(numOf('put')).toBe(4); // the incomplete document, two parts, the complete document
+  });
+
+  test('forget only once that an embedder has looked at all records, however many chunks come at once', async () => {
+    await open();
+    await add(sections(100));
+    expect(numOf('delete')).toBe(1);
   });
 
   test('delete no edges where none is old', async () => {

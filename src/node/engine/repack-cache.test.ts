@@ -33,9 +33,13 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 /** Weights of more than one mapped page, more than one MiB, and some bytes in a last page that is not mapped. */
 const SHAPE = { numLayers: 4, embeddingDim: 256, numHeads: 4, numKvHeads: 2, headDim: 64, feedForwardDim: 512 };
 
+const models = new Map<string, Uint8Array>();
 function writeModel(options: Partial<RandomModelOptions> = {}): string {
   const path = join(root, `model-${numFolders++}.gguf`);
-  writeFileSync(path, buildRandomModel({ architecture: 'qwen2', type: 'Q4_K', seed: 1, shape: SHAPE, ...options }));
+  const key = JSON.stringify(options);
+  const bytes = models.get(key) ?? buildRandomModel({ architecture: 'qwen2', type: 'Q4_K', seed: 1, shape: SHAPE, ...options }); // prettier-ignore
+  models.set(key, bytes);
+  writeFileSync(path, bytes);
   return path;
 }
 const newFolder = (): string => join(root, `cache-${numFolders++}`);

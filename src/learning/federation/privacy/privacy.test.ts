@@ -1,6 +1,6 @@
+import { createCipheriv } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createRandom } from '../../../core/random.ts';
 import type { RatedRoute } from '../../router-training/rated-routes.ts';
 import type { BundleContents } from '../contents.ts';
 import { createTestNode } from '../harness.contract.ts';
@@ -14,10 +14,10 @@ const BUDGET = { epsilon: 2, delta: 1e-5, epsilonPerPush: 1 };
 
 /** The same bytes for a seed; products take theirs from cryptography. */
 function seededFill(seed: number): FillRandom {
-  const random = createRandom(seed);
-  return (bytes) => {
-    for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(random.next() * 256);
-  };
+  const key = Buffer.alloc(16);
+  key.writeDoubleLE(seed);
+  const stream = createCipheriv('aes-128-ctr', key, Buffer.alloc(16));
+  return (bytes) => bytes.set(stream.update(new Uint8Array(bytes.length)));
 }
 
 const rated = fc.record({

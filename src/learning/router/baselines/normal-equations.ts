@@ -66,18 +66,40 @@ export function leaveOut(parts: readonly Float64Array[], without: number): Float
 }
 
 /**
- * The Cholesky factor of gram + ridge·I, f64[width × width]; the first column is the constant and is not penalized. Its first rows
- * and columns are the factor of the first columns alone, so that one serves every number of columns.
+ * The Cholesky factor of the first `size` columns of gram + ridge·I, f64[width × width]; the first column is the constant and is not
+ * penalized. Its first rows and columns are the factor of the first columns alone, so that one serves every smaller number of columns.
  */
-export function factorRidge(gram: Float64Array, width: number, ridge: number): Float64Array {
+export function factorRidge(gram: Float64Array, width: number, ridge: number, size = width): Float64Array {
   const lower = new Float64Array(width * width);
-  for (let i = 0; i < width; i++) {
-    for (let j = 0; j <= i; j++) {
-      let sum = gram[i * width + j]!;
+  for (let i = 0; i < size; i++) {
+    const row = i * width;
+    let j = 0;
+    // Four columns at a time: their sums do not wait for each other, and each number of the row is read once for all.
+    for (; j + 4 <= i; j += 4) {
+      const [a, b, c, d] = [j * width, (j + 1) * width, (j + 2) * width, (j + 3) * width];
+      let [first, second, third, fourth] = [gram[row + j]!, gram[row + j + 1]!, gram[row + j + 2]!, gram[row + j + 3]!];
+      for (let k = 0; k < j; k++) {
+        const value = lower[row + k]!;
+        first -= value * lower[a + k]!;
+        second -= value * lower[b + k]!;
+        third -= value * lower[c + k]!;
+        fourth -= value * lower[d + k]!;
+      }
+      first /= lower[a + j]!;
+      second = (second - first * lower[b + j]!) / lower[b + j + 1]!;
+      third = (third - first * lower[c + j]! - second * lower[c + j + 1]!) / lower[c + j + 2]!;
+      fourth -= first * lower[d + j]! + second * lower[d + j + 1]! + third * lower[d + j + 2]!;
+      lower[row + j] = first;
+      lower[row + j + 1] = second;
+      lower[row + j + 2] = third;
+      lower[row + j + 3] = fourth / lower[d + j + 3]!;
+    }
+    for (; j <= i; j++) {
+      let sum = gram[row + j]!;
       // Keeps an empty column from dividing by zero.
       if (i === j) sum += i === 0 ? 1e-9 : ridge;
-      for (let k = 0; k < j; k++) sum -= lower[i * width + k]! * lower[j * width + k]!;
-      lower[i * width + j] = i === j ? Math.sqrt(Math.max(1e-12, sum)) : sum / lower[j * width + j]!;
+      for (let k = 0; k < j; k++) sum -= lower[row + k]! * lower[j * width + k]!;
+      lower[row + j] = i === j ? Math.sqrt(Math.max(1e-12, sum)) : sum / lower[j * width + j]!;
     }
   }
   return lower;
@@ -92,10 +114,11 @@ export function solveRidge(lower: Float64Array, rights: Float64Array, width: num
       for (let k = 0; k < i; k++) sum -= lower[i * width + k]! * solved[at + k]!;
       solved[at + i] = sum / lower[i * width + i]!;
     }
+    // Along the rows of the factor: its columns are far apart in memory.
     for (let i = size - 1; i >= 0; i--) {
-      let sum = solved[at + i]!;
-      for (let k = i + 1; k < size; k++) sum -= lower[k * width + i]! * solved[at + k]!;
-      solved[at + i] = sum / lower[i * width + i]!;
+      const value = solved[at + i]! / lower[i * width + i]!;
+      solved[at + i] = value;
+      for (let k = 0; k < i; k++) solved[at + k]! -= lower[i * width + k]! * value;
     }
   }
   return solved;

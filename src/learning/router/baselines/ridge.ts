@@ -114,49 +114,73 @@ function sizesOf({ directions, isScaled, isByVector }: RidgeOptions, numDirectio
   return [...counts.filter((count) => count > 0).map((count) => 1 + count), WIDTH];
 }
 
+interface Data {
+  readonly rows: readonly Float64Array[];
+  readonly targets: readonly Float64Array[];
+  readonly weights: ArrayLike<number>;
+  readonly folds: ArrayLike<number>;
+  readonly numFolds: number;
+}
+
 /**
  * Chooses the number of columns and the ridge by the error on held-out folds of groups: once for the first targets together and
- * once for each of the last `numApart`.
+ * once for each of the last `numApart`. f64[numTargets × width]
  */
-function fitHeldOut(
+function fitHeldOut(data: Data, sizes: readonly number[], options: RidgeOptions, numApart = 0): Float64Array {
+  const { rows, targets, weights, folds, numFolds } = data;
+  const [width, numTargets] = [rows[0]!.length, targets[0]!.length];
+  // Most states and many directions are zero in all requests, and the time of a fit grows with the cube of the columns.
+  const used = Array.from({ length: width }, (_, i) => i).filter((i) => rows.some((row) => row[i] !== 0));
+  const usedRows = rows.map((row) => Float64Array.from(used, (i) => row[i]!));
+  const equations = sumEquations(usedRows, targets, weights, folds, numFolds);
+  const usedSizes = sizes.map((size) => used.filter((i) => i < size).length);
+  const fitted = fitUsed(equations, [...new Set(usedSizes)], options, numApart);
+  const expanded = new Float64Array(numTargets * width);
+  fitted.forEach((value, at) => {
+    expanded[Math.floor(at / used.length) * width + used[at % used.length]!] = value;
+  });
+  return expanded;
+}
+
+function fitUsed(
   equations: NormalEquations,
   sizes: readonly number[],
   options: RidgeOptions,
-  numApart = 0,
+  numApart: number,
 ): Float64Array {
   const { width, numTargets, grams, rights } = equations;
   const choices = [
     ...(options.mayBeConstant ? [{ size: 1, ridge: 1 }] : []),
     ...options.ridges.flatMap((ridge) => sizes.map((size) => ({ size, ridge }))),
   ];
-  const solveAll = (without: number): Float64Array[] => {
+  type Choice = (typeof choices)[number];
+  /** By choice, the least squares on all folds but one; on all for −1. */
+  const solve = (without: number, asked: readonly Choice[]): Float64Array[] => {
     const [gram, right] = [leaveOut(grams, without), leaveOut(rights, without)];
-    const factors = new Map(choices.map(({ ridge }) => [ridge, null as Float64Array | null]));
-    return choices.map(({ size, ridge }) => {
-      const lower = factors.get(ridge) ?? factorRidge(gram, width, ridge);
-      factors.set(ridge, lower);
-      return solveRidge(lower, right, width, size);
-    });
+    const largest = new Map<number, number>();
+    for (const { size, ridge } of asked) largest.set(ridge, Math.max(size, largest.get(ridge) ?? 0));
+    const factors = new Map(Array.from(largest, ([ridge, size]) => [ridge, factorRidge(gram, width, ridge, size)]));
+    return asked.map(({ size, ridge }) => solveRidge(factors.get(ridge)!, right, width, size));
   };
   const numTogether = numTargets - numApart;
   const errors = choices.map(() => new Float64Array(numApart + 1));
   // One group cannot be left out: then the last choice, which holds back most.
   if (grams.length > 1 && choices.length > 1)
     grams.forEach((_, fold) =>
-      solveAll(fold).forEach((solved, i) =>
+      solve(fold, choices).forEach((solved, i) =>
         squaredErrors(equations, fold, solved).forEach((error, t) => {
           errors[i]![Math.max(0, t - numTogether + 1)]! += error;
         }),
       ),
     );
-  const best = (part: number): number => {
+  const chosen = Array.from({ length: numApart + 1 }, (_, part): Choice => {
     const values = errors.map((error) => error[part]!);
-    return grams.length > 1 ? values.indexOf(Math.min(...values)) : choices.length - 1;
-  };
-  const solutions = solveAll(-1);
+    return choices[grams.length > 1 ? values.indexOf(Math.min(...values)) : choices.length - 1]!;
+  });
+  const solutions = solve(-1, chosen);
   const fitted = new Float64Array(numTargets * width);
   for (let t = 0; t < numTargets; t++)
-    fitted.set(solutions[best(Math.max(0, t - numTogether + 1))]!.subarray(t * width, (t + 1) * width), t * width);
+    fitted.set(solutions[Math.max(0, t - numTogether + 1)]!.subarray(t * width, (t + 1) * width), t * width);
   return fitted;
 }
 
@@ -232,8 +256,8 @@ export function trainRidge(
       const level = outcomes.reduce((sum, value) => sum + value, 0) / numCandidates;
       return Float64Array.from({ length: numCandidates + 1 }, (_, i) => (i < numCandidates ? outcomes[i]! - level - priorOf(i, r) : level)); // prettier-ignore
     });
-    const equations = sumEquations(rows, targets, new Float64Array(rows.length).fill(1), folds, numFolds);
-    const fitted = fitHeldOut(equations, sizes, options, 1);
+    const once = new Float64Array(rows.length).fill(1);
+    const fitted = fitHeldOut({ rows, targets, weights: once, folds, numFolds }, sizes, options, 1);
     for (let i = 0; i < weights.length; i++) weights[i] = fitted[i]! + fitted[weights.length + (i % width)]!;
     addPrior();
     return create();
@@ -246,8 +270,8 @@ export function trainRidge(
     }
     const targets = known.map((r) => Float64Array.of(examples[r]!.outcomes[candidate]! - priorOf(candidate, r)));
     const importances = known.map((r) => importanceOf(examples[r]!.propensities?.[candidate] ?? 1));
-    const equations = sumEquations(known.map((r) => rows[r]!), targets, importances, known.map((r) => folds[r]!), numFolds); // prettier-ignore
-    weights.set(fitHeldOut(equations, sizes, options), candidate * width);
+    const data = { rows: known.map((r) => rows[r]!), targets, weights: importances, folds: known.map((r) => folds[r]!), numFolds }; // prettier-ignore
+    weights.set(fitHeldOut(data, sizes, options), candidate * width);
   }
   addPrior();
   return create();

@@ -1,13 +1,15 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openSpillFolder } from './spill-folder.ts';
 
-const repository = fileURLToPath(new URL('../../../..', import.meta.url));
+/** The module of a source, as `scripts/transpile.mjs` writes it before the tests run. */
+const moduleOf = (name: string): string =>
+  JSON.stringify(new URL(`../../../../.cache/tools/src/platform/node/${name}.js`, import.meta.url).href);
 const masterKey = new Uint8Array(32).fill(7);
 const NAMESPACE = { tenant: 'tenant', modelHash: 'model', adapterHash: null, policy: 'f16' };
 const LIMIT_BYTES = 2 ** 24;
@@ -29,18 +31,8 @@ let numFolders = 0;
 
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'ruvllm-spill-'));
-  const source = 'src/platform/node';
-  const config = {
-    extends: join(repository, 'tsconfig.json'),
-    compilerOptions: { noCheck: true, declaration: false, sourceMap: false, rootDir: join(repository, 'src'), outDir: join(root, 'out'), typeRoots: [join(repository, 'node_modules/@types')] }, // prettier-ignore
-    files: ['spill/spill-folder.ts', 'sealing/master-key.ts'].map((name) => join(repository, source, name)),
-    include: [],
-  };
-  writeFileSync(join(root, 'tsconfig.json'), JSON.stringify(config));
   writeFileSync(join(root, 'package.json'), '{"type":"module"}');
   writeFileSync(join(root, 'common.js'), COMMON);
-  const compiler = join(repository, 'node_modules/typescript/bin/tsc');
-  execFileSync(process.execPath, [compiler, '-p', root], { stdio: 'inherit' });
   common = (await import(/* @vite-ignore */ pathToFileURL(join(root, 'common.js')).href)) as typeof common;
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -51,8 +43,8 @@ const newFolder = (): string => join(root, `folder-${numFolders++}`);
 function start(folder: string, body: string): ChildProcess {
   const script = `
     import { createHash } from 'node:crypto';
-    import { openSpillFolder } from './out/platform/node/spill/spill-folder.js';
-    import { readOrCreateMasterKey } from './out/platform/node/sealing/master-key.js';
+    import { openSpillFolder } from ${moduleOf('spill/spill-folder')};
+    import { readOrCreateMasterKey } from ${moduleOf('sealing/master-key')};
     import { pageOf, keysOf } from './common.js';
     const folder = ${JSON.stringify(folder)};
     const openStore = (masterKey = new Uint8Array(32).fill(7), limitBytes = ${LIMIT_BYTES}) => openSpillFolder({ folder, limitBytes, masterKey });
