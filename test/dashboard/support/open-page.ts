@@ -40,9 +40,6 @@ interface KeptPage {
   isReusable: boolean;
 }
 
-/** Of the dashboard and of the example site: of their origin and policy, and without a script. */
-const BLANK = 'icon.svg';
-
 const idle = new Map<string, KeptPage[]>();
 
 /** Opens a page with empty storage; disposing of it throws if there were complaints. */
@@ -55,18 +52,16 @@ export async function openPage(url: string, options: PageOptions = {}): Promise<
   await page.setViewportSize(viewport!);
   await page.emulateMedia({ colorScheme });
   const { origin } = new URL(url);
-  if (new URL(page.url()).origin !== origin) await page.goto(`${origin}/${BLANK}`);
-  await page.evaluate(
-    ([token, isToured]) => {
-      if (token !== null) sessionStorage.setItem('ruvllm.key', token);
-      if (isToured) localStorage.setItem('ruvllm.tour', 'done');
-    },
-    [key ?? null, !hasTour] as const,
-  );
-  return watch(kept, url, expectedStatuses, async () => {
+  const open = async (): Promise<void> => {
+    const prepared = await prepare(kept.devtools, key ?? null, !hasTour);
+    await page.goto(url);
+    await prepared.remove();
+  };
+  const close = async (): Promise<void> => {
     if (isFresh || !(await reset(kept, origin))) return kept.context.close();
     idle.set(kind, [...(idle.get(kind) ?? []), kept]);
-  });
+  };
+  return watch(kept, url, { expectedStatuses, open, close });
 }
 
 /** Like `openPage`, in an existing context, which it closes. */
@@ -75,19 +70,21 @@ export async function watchPage(
   url: string,
   expectedStatuses: readonly number[] = [],
 ): Promise<WatchedPage> {
-  return watch(await keepPage(context), url, expectedStatuses, () => context.close());
+  const kept = await keepPage(context);
+  return watch(kept, url, { expectedStatuses, open: () => kept.page.goto(url), close: () => context.close() });
 }
 
-async function watch(
-  kept: KeptPage,
-  url: string,
-  expectedStatuses: readonly number[] = [],
-  close: () => Promise<void>,
-): Promise<WatchedPage> {
+interface Visit {
+  readonly expectedStatuses?: readonly number[] | undefined;
+  open(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+async function watch(kept: KeptPage, url: string, { expectedStatuses = [], open, close }: Visit): Promise<WatchedPage> {
   const complaints: string[] = [];
   const requests: string[] = [];
   kept.watch = { origin: new URL(url).origin, expectedStatuses, complaints, requests };
-  await kept.page.goto(url);
+  await open();
   return {
     page: kept.page,
     complaints,
@@ -98,6 +95,31 @@ async function watch(
       if (complaints.length > 0) throw new Error(`the page complained:\n${complaints.join('\n')}`);
     },
   };
+}
+
+/** Storage as a page finds it that opens now, before its first script. A page of that origin to write it from would ask for an icon. */
+async function prepare(
+  devtools: CDPSession,
+  key: string | null,
+  isToured: boolean,
+): Promise<{ remove(): Promise<void> }> {
+  await devtools.send('Page.enable');
+  const source = `(${fillStorage})(${JSON.stringify(key)}, ${isToured})`;
+  const { identifier } = await devtools.send('Page.addScriptToEvaluateOnNewDocument', { source });
+  return {
+    async remove() {
+      await devtools.send('Page.removeScriptToEvaluateOnNewDocument', { identifier });
+      await devtools.send('Page.disable');
+    },
+  };
+}
+
+/** Runs in the page. */
+function fillStorage(key: string | null, isToured: boolean): void {
+  if (window !== top) return;
+  sessionStorage.clear(); // it belongs to the tab, and DevTools cannot empty it
+  if (key !== null) sessionStorage.setItem('ruvllm.key', key);
+  if (isToured) localStorage.setItem('ruvllm.tour', 'done');
 }
 
 async function keepPage(context: BrowserContext): Promise<KeptPage> {
@@ -139,11 +161,11 @@ async function reset({ context, page, devtools, isReusable }: KeptPage, origin: 
     if (await page.evaluate(() => '__pwClock' in globalThis)) return false; // a clock of Playwright cannot be taken out
     await context.unrouteAll();
     await page.unrouteAll();
-    await page.goto(`${origin}/${BLANK}`);
-    await page.evaluate(() => sessionStorage.clear());
+    await context.setOffline(false);
+    await page.goto('about:blank');
     await devtools.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' });
     return true;
   } catch {
-    return false; // its server has gone, or it is offline
+    return false; // it has crashed
   }
 }
