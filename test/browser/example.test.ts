@@ -67,6 +67,10 @@ describe.skipIf(!canRun)('the example site', () => {
     await using site = await startSite();
     await using watched = await openPage(site.url);
     const { page } = watched;
+    const folder = mkdtempSync(join(tmpdir(), 'ruvllm-example-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'stories.gguf');
+    writeFileSync(path, storiesOf(64));
     await page.getByLabel('Drop a GGUF file here').setInputFiles(path);
     await expect.poll(() => status(page)).toMatch(READY);
     const [question, control] = [
