@@ -1,4 +1,5 @@
 import type { BrowserContext, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
+import { campaign } from '../../support/campaign.ts';
 import { openBrowser } from './browser.ts';
 
 /** Longer than Playwright's default, because the browser and server share the machine with other tests. */
@@ -36,9 +37,17 @@ interface KeptPage {
   readonly page: Page;
   readonly devtools: CDPSession;
   watch: Watch | null;
+  /** Whether it has shown BLANK. */
+  isUsed: boolean;
   /** Whether nothing stays in it that a later test would meet. */
   isReusable: boolean;
 }
+
+/** Of the dashboard and of the example site: without a script, and of the policy for which a browser would start another process. */
+const BLANK = 'icon.svg';
+
+/** Nobody looks: a page that waits would be drawn sixty times a second for its spinner. */
+const REDUCED_MOTION = campaign({ short: 'reduce', long: null } as const);
 
 const idle = new Map<string, KeptPage[]>();
 
@@ -50,7 +59,7 @@ export async function openPage(url: string, options: PageOptions = {}): Promise<
     (isFresh ? undefined : idle.get(kind)?.pop()) ?? (await keepPage(await (await openBrowser()).newContext(rest)));
   const { page } = kept;
   await page.setViewportSize(viewport!);
-  await page.emulateMedia({ colorScheme });
+  await page.emulateMedia({ colorScheme, reducedMotion: REDUCED_MOTION });
   const { origin } = new URL(url);
   const open = async (): Promise<void> => {
     const prepared = await prepare(kept.devtools, key ?? null, !hasTour);
@@ -97,7 +106,7 @@ async function watch(kept: KeptPage, url: string, { expectedStatuses = [], open,
   };
 }
 
-/** Storage as a page finds it that opens now, before its first script. A page of that origin to write it from would ask for an icon. */
+/** Storage as a page finds it that opens now, before its first script. */
 async function prepare(
   devtools: CDPSession,
   key: string | null,
@@ -125,7 +134,14 @@ function fillStorage(key: string | null, isToured: boolean): void {
 async function keepPage(context: BrowserContext): Promise<KeptPage> {
   context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
-  const kept: KeptPage = { context, page, devtools: await context.newCDPSession(page), watch: null, isReusable: true };
+  const kept: KeptPage = {
+    context,
+    page,
+    devtools: await context.newCDPSession(page),
+    watch: null,
+    isUsed: false,
+    isReusable: true,
+  };
   // Playwright does not take scripts out of a page again.
   const addInitScript = page.addInitScript.bind(page) as Page['addInitScript'];
   page.addInitScript = (...args) => {
@@ -134,6 +150,7 @@ async function keepPage(context: BrowserContext): Promise<KeptPage> {
   };
   page.on('console', (message) => {
     if (kept.watch === null || (message.type() !== 'error' && message.type() !== 'warning')) return;
+    if (kept.isUsed && message.location().url.endsWith('/favicon.ico')) return; // BLANK names no icon
     const isExpected = kept.watch.expectedStatuses.some((status) =>
       message.text().startsWith(`Failed to load resource: the server responded with a status of ${status}`),
     );
@@ -155,17 +172,19 @@ async function keepPage(context: BrowserContext): Promise<KeptPage> {
 }
 
 /** Ends what runs in a page and empties its storage; false: a later test would still notice the one before. */
-async function reset({ context, page, devtools, isReusable }: KeptPage, origin: string): Promise<boolean> {
+async function reset(kept: KeptPage, origin: string): Promise<boolean> {
+  const { context, page, devtools, isReusable } = kept;
   if (!isReusable || page.isClosed() || context.pages().length > 1) return false;
   try {
     if (await page.evaluate(() => '__pwClock' in globalThis)) return false; // a clock of Playwright cannot be taken out
     await context.unrouteAll();
     await page.unrouteAll();
     await context.setOffline(false);
-    await page.goto('about:blank');
+    kept.isUsed = true;
+    await page.goto(`${origin}/${BLANK}`);
     await devtools.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' });
     return true;
   } catch {
-    return false; // it has crashed
+    return false; // its server has gone, or it has crashed
   }
 }
