@@ -4,7 +4,7 @@
 import { gzipSync } from 'node:zlib';
 import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
-import { canRun, countViolations, type DashboardServer, openBrowser, openPage, startDashboardServer } from '../test/dashboard/support/index.ts'; // prettier-ignore
+import { canRun, countViolations, type DashboardServer, openBrowser, openPage, startDashboardServer, STORIES } from '../test/dashboard/support/index.ts'; // prettier-ignore
 import { percentile, printTable } from './support/report.ts';
 
 const { values } = parseArgs({
@@ -122,7 +122,7 @@ async function violationsOf(server: DashboardServer): Promise<number> {
   return total;
 }
 
-await using server = await startDashboardServer();
+await using server = await startDashboardServer({ modelPath: STORIES });
 const times: number[] = [];
 for (let i = 0; i < Number(values.visits); i++) times.push(await interactiveMs(server.url));
 const frames = await framesDuringAnswer(server, Number(values.kilobytes) * 1000);

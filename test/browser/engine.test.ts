@@ -13,36 +13,44 @@ import { buildRandomVision, imageVocabulary } from '../support/random-vision.ts'
 import { importDist } from '../support/import-dist.ts';
 import { randomAdapter } from '../support/random-adapter.ts';
 import { openLibraryPage, waitForLibrary } from './support/library-page.ts';
-import { canRun, startSite, STORIES } from './support/site.ts';
+import { canRun, startSite, STORIES, TINY } from './support/site.ts';
 
 const PROMPT = 'Once upon a time';
 const LONG_PROMPT = `${'Lily and her friend Ben went to the park to play with the red ball. '.repeat(6)}Then`;
 const GREEDY = { maxTokens: 48, temperature: 0, seed: 1 } as const;
 
+interface Expected {
+  readonly tokens: readonly number[];
+  readonly longTokens: readonly number[];
+  readonly json: string;
+  readonly embedding: readonly number[];
+}
+
+async function generateInNode(path: string): Promise<Expected> {
+  const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index.js');
+  const model = await loadModel(path, { kernels: 'wasm' });
+  const { tokenIds: tokens } = await model.generate(PROMPT, GREEDY);
+  const { tokenIds: longTokens } = await model.generate(LONG_PROMPT, GREEDY);
+  const { text: json } = await model.generate(PROMPT, { ...GREEDY, grammar: { type: 'json_schema', schema: SCHEMA } });
+  const embedded = await model.embed(PROMPT);
+  await model.dispose();
+  return { tokens, longTokens, json, embedding: Array.from(embedded.embeddings[0]!) };
+}
+
 describe.skipIf(!canRun)('the engine in a page', () => {
-  let expected: {
-    tokens: readonly number[];
-    longTokens: readonly number[];
-    json: string;
-    embedding: readonly number[];
-  };
+  /** What Node generates, by the path of the model. */
+  const expectations = new Map<string, Expected>();
 
   beforeAll(async () => {
-    const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index.js');
-    const model = await loadModel(STORIES, { kernels: 'wasm' });
-    const { tokenIds: tokens } = await model.generate(PROMPT, GREEDY);
-    const { tokenIds: longTokens } = await model.generate(LONG_PROMPT, GREEDY);
-    const { text: json } = await model.generate(PROMPT, {
-      ...GREEDY,
-      grammar: { type: 'json_schema', schema: SCHEMA },
-    });
-    const embedded = await model.embed(PROMPT);
-    expected = { tokens, longTokens, json, embedding: Array.from(embedded.embeddings[0]!) };
-    await model.dispose();
+    for (const path of [STORIES, TINY]) expectations.set(path, await generateInNode(path));
   });
 
-  test.each([true, false])('generates the tokens of Node; isolated: %s', async (isIsolated) => {
-    await using site = await startSite({ isIsolated, files: { 'stories.gguf': STORIES } });
+  test.each([
+    { isIsolated: true, path: STORIES },
+    { isIsolated: false, path: TINY },
+  ])('generates the tokens of Node; isolated: $isIsolated', async ({ isIsolated, path }) => {
+    const expected = expectations.get(path)!;
+    await using site = await startSite({ isIsolated, files: { 'stories.gguf': path } });
     await using watched = await openLibraryPage(site);
     const result = await watched.page.evaluate(
       async ({ prompt, longPrompt, greedy, schema }) => {
@@ -86,13 +94,13 @@ describe.skipIf(!canRun)('the engine in a page', () => {
 
   test('an adapter and a tool call give the tokens of Node', async () => {
     const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index.js');
-    const source = openFileSource(STORIES);
+    const source = openFileSource(TINY);
     const adapter = await randomAdapter(readShape(openGguf(source)), { seed: 3, strength: 0.4 });
     source.close();
     const sink = createMemorySink();
     writeGguf(describeAdapterFile(adapter), sink);
     const bytes = sink.toBytes();
-    const model = await loadModel(STORIES, { kernels: 'wasm', chatTemplate: 'chatml' });
+    const model = await loadModel(TINY, { kernels: 'wasm', chatTemplate: 'chatml' });
     await model.loadAdapter(adapter, { name: 'other' });
     const adapted = await model.generate(PROMPT, { ...GREEDY, adapter: 'other' });
     const call = await model.generate([{ role: 'user', content: 'Hi' }], {
@@ -101,9 +109,9 @@ describe.skipIf(!canRun)('the engine in a page', () => {
       toolChoice: 'required',
     });
     await model.dispose();
-    expect(adapted.tokenIds).not.toEqual(expected.tokens);
+    expect(adapted.tokenIds).not.toEqual(expectations.get(TINY)!.tokens);
 
-    await using site = await startSite({ files: { 'stories.gguf': STORIES, 'adapter.gguf': bytes } });
+    await using site = await startSite({ files: { 'stories.gguf': TINY, 'adapter.gguf': bytes } });
     await using watched = await openLibraryPage(site);
     const result = await watched.page.evaluate(
       async ({ prompt, greedy, tools }) => {
@@ -171,7 +179,7 @@ describe.skipIf(!canRun)('the engine in a page', () => {
   });
 
   test('refuses threads without isolation, and options of Node', async () => {
-    await using site = await startSite({ isIsolated: false, files: { 'stories.gguf': STORIES } });
+    await using site = await startSite({ isIsolated: false, files: { 'stories.gguf': TINY } });
     await using watched = await openLibraryPage(site);
     const errors = await watched.page.evaluate(async () => {
       const attempts = [
@@ -198,23 +206,21 @@ describe.skipIf(!canRun)('the engine in a page', () => {
   });
 
   test('a worker that ends fails its requests with a retryable error, and the model can be loaded again', async () => {
-    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using site = await startSite({ files: { 'stories.gguf': TINY } });
     await using watched = await openLibraryPage(site);
     const { page } = watched;
     await page.evaluate(async () => {
       const model = await ruvllm.loadModel('/files/stories.gguf');
       globalThis.kept = { ...globalThis.kept, model };
     });
-    const failure = page.evaluate(() =>
-      globalThis.kept.model
-        .generate('Once', { maxTokens: 200, ignoreEos: true } as object)
-        .then(() => globalThis.kept.model.generate('Twice upon', { maxTokens: 250 }))
-        .then(() => globalThis.kept.model.generate('Thrice upon', { maxTokens: 250 }))
-        .then(
-          () => null,
-          ({ code, isRetryable }) => ({ code, isRetryable }),
-        ),
-    );
+    const failure = page.evaluate(async () => {
+      try {
+        for (;;) await globalThis.kept.model.generate('Once', { maxTokens: 200, ignoreEos: true } as object);
+      } catch (error) {
+        const { code, isRetryable } = error as { code: string; isRetryable: boolean };
+        return { code, isRetryable };
+      }
+    });
     const engine = page.workers().find((worker) => worker.url().endsWith('engine-worker.js'))!;
     void engine.evaluate(() => (globalThis as unknown as { close(): void }).close()).catch(() => {});
     expect(await failure).toEqual({ code: 'engine_crashed', isRetryable: true });
@@ -224,11 +230,11 @@ describe.skipIf(!canRun)('the engine in a page', () => {
       const { tokenIds } = await model.generate('Once upon a time', greedy);
       return { isLoaded, tokenIds };
     }, GREEDY);
-    expect(again).toEqual({ isLoaded: false, tokenIds: expected.tokens });
+    expect(again).toEqual({ isLoaded: false, tokenIds: expectations.get(TINY)!.tokens });
   });
 
   test('runs without a network once it is loaded', async () => {
-    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using site = await startSite({ files: { 'stories.gguf': TINY } });
     await using watched = await openLibraryPage(site);
     const { page } = watched;
     await page.evaluate(async () => {
@@ -239,11 +245,11 @@ describe.skipIf(!canRun)('the engine in a page', () => {
       async (greedy) => (await globalThis.kept.model.generate('Once upon a time', greedy)).tokenIds,
       GREEDY,
     );
-    expect(tokens).toEqual(expected.tokens);
+    expect(tokens).toEqual(expectations.get(TINY)!.tokens);
   });
 
   test('after a reload the model and its prefix cache are there, and the tokens are the same', async () => {
-    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using site = await startSite({ files: { 'stories.gguf': TINY } });
     await using watched = await openLibraryPage(site);
     const { page } = watched;
     const run = (source: string) =>
@@ -264,7 +270,10 @@ describe.skipIf(!canRun)('the engine in a page', () => {
     site.requests.length = 0;
     const second = await run('stories.gguf');
     expect(site.requests.filter((line) => line.includes('/files/'))).toEqual([]);
-    expect([first.tokenIds, second.tokenIds]).toEqual([expected.longTokens, expected.longTokens]);
+    expect([first.tokenIds, second.tokenIds]).toEqual([
+      expectations.get(TINY)!.longTokens,
+      expectations.get(TINY)!.longTokens,
+    ]);
     // All whole pages of the prompt.
     expect(second.usage.cachedTokens).toBeGreaterThanOrEqual(Math.floor(second.usage.promptTokens / 16) * 16 - 16);
     expect(second.usage.cachedTokens).toBeGreaterThan(32);

@@ -1,14 +1,17 @@
 // The example site under its strict policy: drop a model, chat, cut the network, reload.
 import { createHash } from 'node:crypto';
 import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { countViolations } from '../dashboard/support/axe.ts';
 import { openPage } from '../dashboard/support/open-page.ts';
-import { canRun, readStories, startSite, STORIES } from './support/site.ts';
+import { canRun, readTiny, startSite, storiesOf, TINY } from './support/site.ts';
 
-const READY = /stories15M-q8_0\.gguf is ready/;
+const READY = /\.gguf is ready/;
 const status = (page: Page) => page.getByRole('status').textContent();
 const problem = (page: Page) => page.locator('#problem').textContent(); // a role would wait for one that is hidden
 
@@ -30,7 +33,7 @@ describe.skipIf(!canRun)('the example site', () => {
       const { page } = watched;
       await expect.poll(() => status(page)).toBe('Choose a model to begin.');
       expect(await countViolations(page)).toBe(0);
-      await page.getByLabel('Drop a GGUF file here').setInputFiles(STORIES);
+      await page.getByLabel('Drop a GGUF file here').setInputFiles(TINY);
       await expect.poll(() => status(page)).toMatch(READY);
       expect(await status(page)).toContain(isIsolated ? 'threads' : '1 thread (the page is not cross-origin isolated)');
       await page.getByLabel('A note to remember').fill('Lily has a red ball.');
@@ -64,7 +67,11 @@ describe.skipIf(!canRun)('the example site', () => {
     await using site = await startSite();
     await using watched = await openPage(site.url);
     const { page } = watched;
-    await page.getByLabel('Drop a GGUF file here').setInputFiles(STORIES);
+    const folder = mkdtempSync(join(tmpdir(), 'ruvllm-example-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'stories.gguf');
+    writeFileSync(path, storiesOf(64));
+    await page.getByLabel('Drop a GGUF file here').setInputFiles(path);
     await expect.poll(() => status(page)).toMatch(READY);
     const [question, control] = [
       'Once upon a time there was a zog. The zog was',
@@ -102,12 +109,12 @@ describe.skipIf(!canRun)('the example site', () => {
     const cut = {
       name: 'cut.gguf',
       mimeType: 'application/octet-stream',
-      buffer: Buffer.from(readStories().subarray(0, 1_000_000)),
+      buffer: Buffer.from(readTiny().subarray(0, 500_000)),
     };
     await page.getByLabel('Drop a GGUF file here').setInputFiles(cut);
     await expect.poll(() => problem(page)).toMatch(/^This is not a complete GGUF file\. Nothing was stored\./);
     expect(await countViolations(page)).toBe(0);
-    await page.getByLabel('Drop a GGUF file here').setInputFiles(STORIES);
+    await page.getByLabel('Drop a GGUF file here').setInputFiles(TINY);
     await expect.poll(() => status(page)).toMatch(READY);
     await send(page, 'Once upon a time');
 
@@ -119,7 +126,7 @@ describe.skipIf(!canRun)('the example site', () => {
     const engine = page.workers().find((worker) => worker.url().endsWith('engine-worker.js'))!;
     void engine.evaluate(() => (globalThis as unknown as { close(): void }).close()).catch(() => {});
     await expect.poll(() => problem(page)).toMatch(/^The engine ended unexpectedly\. Your conversation is kept/);
-    await page.getByRole('button', { name: 'Load stories15M-q8_0.gguf' }).click();
+    await page.getByRole('button', { name: 'Load stories260K-f32.gguf' }).click();
     await expect.poll(() => status(page)).toMatch(READY);
     expect(await page.locator('#messages li').count()).toBe(2);
   });

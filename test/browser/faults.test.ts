@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { openLibraryPage, openSecondTab, waitForLibrary } from './support/library-page.ts';
-import { canRun, type Site, startSite, STORIES } from './support/site.ts';
+import { canRun, type Site, startSite, STORIES, TINY } from './support/site.ts';
 
 const ADDRESS = '/files/stories.gguf';
 const GREEDY = { maxTokens: 16, temperature: 0, seed: 1 } as const;
@@ -71,7 +71,7 @@ const countTexts = (page: Page) =>
 
 describe.skipIf(!canRun)('faults of the storage of a page', () => {
   test('the stored pages of a model are open in one tab; another one is told, and gets them when that is closed', async () => {
-    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using site = await startSite({ files: { 'stories.gguf': TINY } });
     await using watched = await openLibraryPage(site);
     const { page } = watched;
     const tab = await openSecondTab(watched);
@@ -126,7 +126,7 @@ describe.skipIf(!canRun)('faults of the storage of a page', () => {
   });
 
   test('pages that do not fit are not stored: the answers stay right, it is said once, and nothing damaged is found later', async () => {
-    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using site = await startSite({ files: { 'stories.gguf': TINY } });
     await using watched = await openLibraryPage(site);
     const { page } = watched;
     expect(await load(page, ADDRESS)).toBeNull();
@@ -159,10 +159,10 @@ describe.skipIf(!canRun)('faults of the storage of a page', () => {
   });
 
   test('the pages of a model stay within their limit, on disk and in memory, and the last used ones are kept', async () => {
-    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using site = await startSite({ files: { 'stories.gguf': TINY } });
     await using watched = await openLibraryPage(site);
     const { page } = watched;
-    const limitBytes = 3 << 20;
+    const limitBytes = 1 << 19; // all stories take 800 kB
     expect(await load(page, ADDRESS, limitBytes)).toBeNull();
     const names = ['Lily', 'Mia', 'Anna', 'Sue', 'Zoe', 'Kim', 'Eve', 'Amy'];
     const right = new Map<string, readonly number[]>();
@@ -190,7 +190,7 @@ describe.skipIf(!canRun)('faults of the storage of a page', () => {
   });
 
   test('a damaged page is not used: the prompt is computed again, with the same tokens', async () => {
-    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using site = await startSite({ files: { 'stories.gguf': TINY } });
     await using watched = await openLibraryPage(site);
     const { page } = watched;
     expect(await load(page, ADDRESS)).toBeNull();
@@ -280,7 +280,7 @@ describe.skipIf(!canRun)('faults of the storage of a page', () => {
 
   test('other bytes than the server names, or than a header names, are refused and not kept', async () => {
     const wrong = createHash('sha256').update('other').digest('base64');
-    const right = createHash('sha256').update(readFileSync(STORIES)).digest('base64');
+    const right = createHash('sha256').update(readFileSync(TINY)).digest('base64');
     let digest = wrong;
     const seen: (string | undefined)[] = [];
     await using site = await startSite({
@@ -291,7 +291,7 @@ describe.skipIf(!canRun)('faults of the storage of a page', () => {
           'repr-digest': `sha-256=:${digest}:`,
           'cross-origin-resource-policy': 'same-origin',
         });
-        response.end(readFileSync(STORIES));
+        response.end(readFileSync(TINY));
         return true;
       },
     });

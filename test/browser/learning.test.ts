@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { isHeldOut } from '../../src/learning/sona/examples.ts';
 import { campaign } from '../support/campaign.ts';
 import { openLibraryPage, waitForLibrary } from './support/library-page.ts';
-import { canRun, startSite, STORIES } from './support/site.ts';
+import { canRun, startSite, STORIES, TINY } from './support/site.ts';
 
 const PROMPT = 'Once upon a time there was a zog. The zog was';
 const CONTROL = 'Lily and her friend Ben went to the park. They';
@@ -105,7 +105,7 @@ describe.skipIf(!canRun)('learning in a page', () => {
   });
 
   test('a learning worker that ends fails one lesson, and the next one starts another', async () => {
-    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using site = await startSite({ files: { 'stories.gguf': TINY } });
     await using watched = await openLibraryPage(site);
     const { page } = watched;
     await open(page, '/files/stories.gguf');

@@ -4,10 +4,11 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { openLibraryPage, openSecondTab, waitForLibrary } from './support/library-page.ts';
-import { canRun, type SiteOptions, startSite, STORIES } from './support/site.ts';
+import { canRun, type SiteOptions, startSite, STORIES, TINY } from './support/site.ts';
 
-const bytes = canRun ? readFileSync(STORIES) : Buffer.alloc(0);
-const SHA256 = createHash('sha256').update(bytes).digest('hex');
+const bytes = canRun ? readFileSync(TINY) : Buffer.alloc(0);
+const hashOf = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex');
+const SHA256 = hashOf(bytes);
 const ADDRESS = '/files/stories.gguf';
 
 /** Cuts the connection after `numBytes` of the first request. */
@@ -50,8 +51,8 @@ const drop = (page: Page, name: string, content: Uint8Array) =>
 
 describe.skipIf(!canRun)('models in the storage of a page', () => {
   test('a broken download is no model; the next attempt continues it and has the right hash', async () => {
-    const half = 16 << 20;
-    await using site = await startSite({ files: { 'stories.gguf': STORIES }, answer: breakOnce(half)! });
+    const half = 600_000;
+    await using site = await startSite({ files: { 'stories.gguf': TINY }, answer: breakOnce(half)! });
     await using watched = await openLibraryPage(site);
     const { page } = watched;
     const broken = await store(page);
@@ -71,6 +72,7 @@ describe.skipIf(!canRun)('models in the storage of a page', () => {
   });
 
   test('a tab that is closed in the middle of a download leaves a part that is continued', async () => {
+    const large = readFileSync(STORIES);
     let release = (): void => {};
     let isFirst = true;
     await using site = await startSite({
@@ -78,8 +80,8 @@ describe.skipIf(!canRun)('models in the storage of a page', () => {
       answer(request, response) {
         if (!isFirst || !request.url!.startsWith(ADDRESS)) return false;
         isFirst = false;
-        response.writeHead(200, { 'content-length': bytes.length, etag: `"${bytes.length}"`, 'cross-origin-resource-policy': 'same-origin' }); // prettier-ignore
-        response.write(bytes.subarray(0, 20 << 20));
+        response.writeHead(200, { 'content-length': large.length, etag: `"${large.length}"`, 'cross-origin-resource-policy': 'same-origin' }); // prettier-ignore
+        response.write(large.subarray(0, 20 << 20));
         release = () => response.destroy();
         return true;
       },
@@ -102,21 +104,21 @@ describe.skipIf(!canRun)('models in the storage of a page', () => {
     const { page } = watched;
     expect(await list(page)).toMatchObject([{ isComplete: false }]);
     site.requests.length = 0;
-    await expect.poll(async () => (await store(page)).model?.sha256).toBe(SHA256);
+    await expect.poll(async () => (await store(page)).model?.sha256).toBe(hashOf(large));
     expect(site.requests.some((line) => /bytes=1\d{7}-/.test(line))).toBe(true);
   });
 
   test('a changed file on the server starts again', async () => {
     const other = Buffer.from(bytes);
     other[other.length - 1]! ^= 1;
-    await using site = await startSite({ files: { 'stories.gguf': other }, answer: breakOnce(18 << 20)! });
+    await using site = await startSite({ files: { 'stories.gguf': other }, answer: breakOnce(600_000)! });
     await using watched = await openLibraryPage(site);
     const { page } = watched;
     expect((await store(page)).error?.code).toBe('download_failed');
     // Another version of the same size has another ETag.
     site.etag = '"another"';
     const { model } = await store(page);
-    expect(model?.sha256).toBe(createHash('sha256').update(other).digest('hex'));
+    expect(model?.sha256).toBe(hashOf(other));
   });
 
   test('refuses another hash, truncated and hostile files, and leaves nothing of them', async () => {
@@ -124,8 +126,8 @@ describe.skipIf(!canRun)('models in the storage of a page', () => {
     hostile.writeBigUInt64LE(2n ** 60n, 8); // tensors
     await using site = await startSite({
       files: {
-        'stories.gguf': STORIES,
-        'cut.gguf': bytes.subarray(0, 20_000_000),
+        'stories.gguf': TINY,
+        'cut.gguf': bytes.subarray(0, 1_000_000),
         'page.gguf': Buffer.from('<html>404'),
       },
     });
@@ -156,7 +158,7 @@ describe.skipIf(!canRun)('models in the storage of a page', () => {
     // As if the server did not tell the length.
     const isUnknown = { value: false };
     await using site = await startSite({
-      files: { 'stories.gguf': STORIES },
+      files: { 'stories.gguf': TINY },
       answer(request, response) {
         if (!isUnknown.value || !request.url!.startsWith(ADDRESS)) return false;
         response.writeHead(200, { 'cross-origin-resource-policy': 'same-origin' });
@@ -169,9 +171,9 @@ describe.skipIf(!canRun)('models in the storage of a page', () => {
     const devtools = await page.context().newCDPSession(page);
     const setQuota = (quotaSize?: number) =>
       devtools.send('Storage.overrideQuotaForOrigin', { origin: new URL(site.url).origin, ...(quotaSize === undefined ? {} : { quotaSize }) }); // prettier-ignore
-    await setQuota(8 << 20);
+    await setQuota(400_000);
     expect((await store(page)).error).toMatchObject({ code: 'disk_full' });
-    expect((await store(page)).error?.data.neededBytes).toBeGreaterThan(bytes.length - (8 << 20));
+    expect((await store(page)).error?.data.neededBytes).toBeGreaterThan(bytes.length - 400_000);
     isUnknown.value = true;
     expect((await store(page)).error).toMatchObject({ code: 'disk_full' });
     expect((await list(page)).every(({ isComplete }) => !isComplete)).toBe(true);
@@ -181,7 +183,7 @@ describe.skipIf(!canRun)('models in the storage of a page', () => {
   });
 
   test('an aborted import is continued; a stored model is removed', async () => {
-    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using site = await startSite({ files: { 'stories.gguf': TINY } });
     await using watched = await openLibraryPage(site);
     const { page } = watched;
     const code = await page.evaluate(async (source) => {
@@ -202,7 +204,7 @@ describe.skipIf(!canRun)('models in the storage of a page', () => {
   });
 
   test('two tabs load the same model, and only one stores it', async () => {
-    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using site = await startSite({ files: { 'stories.gguf': TINY } });
     await using watched = await openLibraryPage(site);
     const tab = await openSecondTab(watched);
     await waitForLibrary(tab);
@@ -232,7 +234,7 @@ const openMemory = (page: Page, passphrase: string | null = null) =>
 
 describe.skipIf(!canRun)('the memory in the storage of a page', () => {
   test('finds texts, sessions and the audit log after a reload, and nothing is readable on disk', async () => {
-    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using site = await startSite({ files: { 'stories.gguf': TINY } });
     await using watched = await openLibraryPage(site);
     const { page } = watched;
     expect(await openMemory(page)).toBeNull();

@@ -1,5 +1,4 @@
 // WebGPU in a real page, on the software adapter of Chromium: slow, but the same shaders.
-import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { browserPath } from '../dashboard/support/browser.ts';
@@ -7,9 +6,8 @@ import { watchPage } from '../dashboard/support/open-page.ts';
 import { campaign } from '../support/campaign.ts';
 import { importDist } from '../support/import-dist.ts';
 import { waitForLibrary } from './support/library-page.ts';
-import { canRun, startSite, STORIES } from './support/site.ts';
+import { canRun, startSite, TINY } from './support/site.ts';
 
-const SMALL = join(STORIES, '../stories260K-f32.gguf');
 const PROMPT = 'Once upon a time';
 const GREEDY = { maxTokens: 16, temperature: 0 } as const;
 const SOFTWARE_GPU = ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'];
@@ -38,11 +36,11 @@ if (!isLong)
 describe.skipIf(!canRun)('WebGPU in a page', () => {
   test.skipIf(!isLong)('gives the tokens of the WASM kernels in Node', async () => {
     const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index.js');
-    const model = await loadModel(SMALL, { kernels: 'wasm' });
+    const model = await loadModel(TINY, { kernels: 'wasm' });
     const { tokenIds: expected } = await model.generate(PROMPT, GREEDY);
     await model.dispose();
 
-    await using site = await startSite({ files: { 'small.gguf': SMALL } });
+    await using site = await startSite({ files: { 'small.gguf': TINY } });
     await using opened = await openWith(SOFTWARE_GPU, site.url);
     const adapter = await opened.page.evaluate(async () => {
       const { gpu } = navigator as { gpu?: { requestAdapter(): Promise<object | null> } };
@@ -63,7 +61,7 @@ describe.skipIf(!canRun)('WebGPU in a page', () => {
   });
 
   test('is refused in words where there is none', async () => {
-    await using site = await startSite({ files: { 'small.gguf': SMALL } });
+    await using site = await startSite({ files: { 'small.gguf': TINY } });
     await using opened = await openWith([], site.url);
     const message = await opened.page.evaluate(() =>
       ruvllm.loadModel('/files/small.gguf', { kernels: 'webgpu' }).then(

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { campaign } from '../support/campaign.ts';
 import { canRun, type DashboardServer, findViolations, openPage, screensOf, scrollFrameMs, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
 const TIMEOUT_MS = 600_000;
-const NUM_ROWS = 10_000;
+/** Many pages of them. */
+const NUM_ROWS = campaign({ short: 2000, long: 10_000 });
 const HOSTILE =
   '<img src=x onerror="document.title=1"> [click](javascript:document.title=2) \u001b[31mred \u202Egnirts';
 

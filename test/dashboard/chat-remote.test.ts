@@ -23,7 +23,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => remote.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(remote.address() as AddressInfo).port}/v1`;
   const candidates = [
-    { kind: 'local', id: 'here', model: 'stories15M-q8_0' },
+    { kind: 'local', id: 'here', model: 'stories260K-f32' },
     { kind: 'remote', id: 'cloud', url, model: 'm', pricePerMTokens: { input: 1, output: 1 } },
   ];
   const path = join(folder, 'routes.json');

@@ -1,8 +1,15 @@
 // A fast and long answer, with many conversations in the list: the page keeps drawing.
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { campaign } from '../support/campaign.ts';
-import { canRun, type DashboardServer, openPage, scrollFrameMs, startDashboardServer, threadTimeMs } from './support/index.ts';
+import {
+  canRun,
+  type DashboardServer,
+  openPage,
+  scrollFrameMs,
+  sharedDashboardServer,
+  threadTimeMs,
+} from './support/index.ts';
 
 const TIMEOUT_MS = 600_000;
 const NUM_CONVERSATIONS = 500;
@@ -11,18 +18,26 @@ const NUM_TOKENS = campaign({ short: 100, long: 400 });
 
 let server: DashboardServer;
 beforeAll(async () => {
-  if (!canRun) return;
-  server = await startDashboardServer();
-  const store = (index: number): Promise<Response> => {
-    const body = { title: `Conversation ${index}`, version: 0, content: { messages: [] } };
-    return server.ask(`/v1/chats/c${index}`, { method: 'POST', body });
-  };
-  const stored = await Promise.all(Array.from({ length: NUM_CONVERSATIONS }, (_, index) => store(index)));
-  expect(stored.every(({ status }) => status === 200)).toBe(true);
-}, TIMEOUT_MS);
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
+  if (canRun) server = await sharedDashboardServer('open');
 });
+
+/** As if the server had these conversations; it stores no other, so that the list stays as it is. */
+async function listConversations(page: Page): Promise<void> {
+  const summaries = Array.from({ length: NUM_CONVERSATIONS }, (_, index) => {
+    return {
+      id: `c${index}`,
+      title: `Conversation ${index}`,
+      is_pinned: false,
+      updated: 1_700_000_000 - index,
+      version: 1,
+    };
+  });
+  await page.route('**/v1/chats*', (route) => {
+    const words = new URL(route.request().url()).searchParams.get('q') ?? '';
+    return route.fulfill({ json: { data: summaries.filter(({ title }) => title.includes(words)) } });
+  });
+  await page.route('**/v1/chats/*', (route) => route.fulfill({ json: { ...summaries[0], id: 'stored' } }));
+}
 
 /** Each answer begins with this many characters at once, followed by 100 tokens/s without end. */
 async function streamAfter(page: Page, startChars: readonly number[]): Promise<void> {
@@ -61,6 +76,7 @@ async function streamAfter(page: Page, startChars: readonly number[]): Promise<v
       return new Response(body, { headers: { 'content-type': 'text/event-stream', 'x-request-id': 'r' } });
     };
   }, startChars);
+  await listConversations(page);
   await page.reload();
 }
 
@@ -142,6 +158,9 @@ describe.skipIf(!canRun)('an answer with 100 tokens/s', () => {
 test.skipIf(!canRun)('a list of 500 conversations scrolls smoothly, and finds one by its title', async () => {
   await using opened = await openPage(server.url);
   const { page } = opened;
+  await listConversations(page);
+  await page.reload();
+  // With the one that is not stored yet.
   await expect.poll(() => page.locator('.chat-side .conversation').count()).toBe(NUM_CONVERSATIONS + 1);
   const frameMs = await scrollFrameMs(page, '.chat-side', 100);
   console.log(`${NUM_CONVERSATIONS} conversations: ${frameMs.toFixed(1)} ms of processor per frame while scrolling`);

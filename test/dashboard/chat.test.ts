@@ -56,7 +56,7 @@ describe.skipIf(!canRun)('chat', () => {
     await waitForAnswer(page);
     await page.locator('.answer-details summary').click();
     const details = await page.locator('.answer-details').innerText();
-    expect(details).toMatch(/Model\s+stories15M-q8_0/);
+    expect(details).toMatch(/Model\s+stories260K-f32/);
     expect(details).toMatch(/Answer\s+\d+ tokens/);
     expect(details).toMatch(/Speed\s+[\d.,]+ tokens\/s/);
     expect(details).toMatch(/Request\s+[0-9a-f-]{36}/);

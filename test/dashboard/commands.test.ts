@@ -58,10 +58,10 @@ describe.skipIf(!canRun)('the page', () => {
   test('shows the facts about a model, and its sampling', async () => {
     await using opened = await openPage(`${server.url}#/models`);
     const { page } = opened;
-    await page.getByRole('region', { name: 'Served models' }).getByRole('button', { name: /stories15M/ }).first().click(); // prettier-ignore
+    await page.getByRole('region', { name: 'Served models' }).getByRole('button', { name: /stories260K/ }).first().click(); // prettier-ignore
     const dialog = page.getByRole('dialog');
     await dialog.getByText('Quantization', { exact: true }).waitFor();
-    expect(await dialog.innerText()).toMatch(/Q8_0[\s\S]*256 tokens of 256 trained[\s\S]*KV cache/);
+    expect(await dialog.innerText()).toMatch(/F32[\s\S]*512 tokens of 512 trained[\s\S]*KV cache/);
     expect(await findViolations(page)).toEqual([]);
   });
 });

@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts';
+import {
+  canRun,
+  type DashboardServer,
+  findViolations,
+  openPage,
+  startDashboardServer,
+  STORIES,
+} from './support/index.ts';
 
 let server: DashboardServer;
 const tokenOf = (name: string): string => server.tokens.get(name)!.token;
@@ -11,6 +18,7 @@ beforeAll(async () => {
       user: ['inference'],
       reader: ['read-only'],
     },
+    modelPath: STORIES,
     args: ['--no-memory'],
   });
 });

@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startFakeHub } from '../../src/hub/fake-hub.contract.ts';
-import { canRun, type DashboardServerOptions, findViolations, openPage, screensOf, startDashboardServer } from './support/index.ts';
+import {
+  canRun,
+  type DashboardServerOptions,
+  findViolations,
+  openPage,
+  screensOf,
+  startDashboardServer,
+} from './support/index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -20,7 +27,7 @@ describe.skipIf(!canRun)('a server without a model', () => {
   test.each(screensOf('light phone'))(
     'greets, offers models that fit, pulls one and opens the chat with it',
     async (screen) => {
-      const bytes = readFileSync(join(root, '../shared/models/stories15M-q8_0.gguf'));
+      const bytes = readFileSync(join(root, '../shared/models/stories260K-f32.gguf'));
       const repo = 'HuggingFaceTB/SmolLM2-360M-Instruct-GGUF';
       const hub = await startFakeHub([{ path: 'smollm2-360m-instruct-q8_0.gguf', bytes }], () => false, repo);
       onTestFinished(() => hub.close());

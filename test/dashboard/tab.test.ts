@@ -104,9 +104,10 @@ describe.skipIf(!canRun)('a model in the tab', () => {
   test('a cancelled download continues, and the model can be deleted from the browser', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
-    let isHeld = true;
+    let release = (): void => {};
+    const gate = new Promise<void>((resolve) => (release = resolve));
     await page.context().route('**/v1/model-files/**', async (route) => {
-      if (route.request().method() === 'GET' && isHeld) await new Promise((resolve) => setTimeout(resolve, 200));
+      if (route.request().method() === 'GET') await gate;
       await route.continue().catch(() => {}); // aborted meanwhile
     });
     await runButton(page).click();
@@ -114,7 +115,7 @@ describe.skipIf(!canRun)('a model in the tab', () => {
     await page.getByRole('progressbar').waitFor();
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('button', { name: 'Download and run' }).waitFor();
-    isHeld = false;
+    release();
     await page.getByRole('button', { name: 'Download and run' }).click();
     await page.getByText(/answers in this tab with/).waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Use the server again' }).click();

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { canRun, type DashboardServer, findLayoutFaults, openPage, screensOf, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { canRun, type DashboardServer, findLayoutFaults, openPage, screensOf, startDashboardServer, STORIES } from './support/index.ts'; // prettier-ignore
 
 let server: DashboardServer;
 /** The path of each view, with data in it. */
@@ -10,7 +10,7 @@ const paths: Record<string, string> = {};
 
 beforeAll(async () => {
   if (!canRun) return;
-  server = await startDashboardServer();
+  server = await startDashboardServer({ modelPath: STORIES });
   const post = async (path: string, body: object): Promise<{ id: string }> =>
     (await (await server.ask(path, { method: 'POST', body })).json()) as { id: string };
   const ask = (content: string) =>

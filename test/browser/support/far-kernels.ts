@@ -7,9 +7,9 @@ import { createBrowserWasmPlatform } from '../../../src/platform/browser/kernels
 import { runTests } from './page-vitest.ts';
 
 const platform = createBrowserWasmPlatform();
-/** `?plain`: the build that this browser would not choose, too. */
-const builds: readonly WasmModule['build'][] =
-  location.search === '?plain' ? ['relaxed-simd', 'simd128'] : ['relaxed-simd'];
+/** `plain`: the build that this browser would not choose, too. `each=4`: each fourth test. */
+const parameters = new URLSearchParams(location.search);
+const builds: readonly WasmModule['build'][] = parameters.has('plain') ? ['relaxed-simd', 'simd128'] : ['relaxed-simd'];
 const names: string[] = [];
 
 /** The chosen build, and the plain one, which this browser would not choose. */
@@ -32,4 +32,4 @@ for (const build of builds) {
   describeKernelPack(build, () => watched);
 }
 
-postMessage({ ...(await runTests()), names: [...new Set(names)] });
+postMessage({ ...(await runTests(Number(parameters.get('each') ?? 1))), names: [...new Set(names)] });

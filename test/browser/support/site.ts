@@ -11,12 +11,15 @@ const root = fileURLToPath(new URL('../../..', import.meta.url.replace('/.cache/
 const modules = join(root, 'dist/browser-modules');
 const example = join(root, 'examples/browser');
 
-/** A small real model. */
+/** A real model of 27 MB: more than a page stores between two flushes. */
 export const STORIES = join(root, '../shared/models/stories15M-q8_0.gguf');
+/** A real model of 1 MB, sixty times as fast. */
+export const TINY = join(root, '../shared/models/stories260K-f32.gguf');
 
 const missing = [
   existsSync(join(modules, 'index.js')) ? null : 'dist/ (run "npm run build")',
   existsSync(STORIES) ? null : '../shared/models/stories15M-q8_0.gguf',
+  existsSync(TINY) ? null : '../shared/models/stories260K-f32.gguf',
   browserPath === null ? 'a Chromium on the PATH' : null,
 ].filter((item) => item !== null);
 
@@ -132,5 +135,15 @@ export async function startSite(options: SiteOptions = {}): Promise<Site> {
   return site;
 }
 
-/** The bytes of the small model. */
-export const readStories = (): Uint8Array => readFileSync(STORIES);
+/** The 27 MB with a shorter context, which ends long answers. */
+export function storiesOf(contextLength: number): Buffer {
+  const bytes = readFileSync(STORIES);
+  const key = 'llama.context_length';
+  const at = bytes.indexOf(key) + key.length;
+  if (bytes.readUInt32LE(at) !== 4) throw new Error(`${key} is no unsigned number`);
+  bytes.writeUInt32LE(contextLength, at + 4);
+  return bytes;
+}
+
+/** The bytes of the tiny model. */
+export const readTiny = (): Uint8Array => readFileSync(TINY);

@@ -2,21 +2,24 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { buildRandomModel } from '../../support/random-model.ts';
+import { KEPT } from '../../support/temporary-root.ts';
 import { browserPath } from './browser.ts';
 
 // Benchmarks run a compiled copy of this file in .cache/tools.
 const root = fileURLToPath(new URL('../../..', import.meta.url.replace('/.cache/tools/', '/')));
 const command = join(root, 'bin/ruvllm.mjs');
 const preload = pathToFileURL(join(root, 'test/dashboard/support/end-with-parent.mjs')).href;
-const model = join(root, '../shared/models/stories15M-q8_0.gguf');
+const TINY = join(root, '../shared/models/stories260K-f32.gguf');
+/** A real model that is sixty times as large as the default one. */
+export const STORIES = join(root, '../shared/models/stories15M-q8_0.gguf');
 
 const missing = [
   existsSync(join(root, 'dist/dashboard/index.html')) ? null : 'dist/ (run "npm run build")',
-  existsSync(model) ? null : '../shared/models/stories15M-q8_0.gguf',
+  ...[TINY, STORIES].map((path) => (existsSync(path) ? null : `../shared/models/${basename(path)}`)),
   browserPath === null ? 'a Chromium on the PATH' : null,
 ].filter((item) => item !== null);
 
@@ -72,8 +75,11 @@ export interface DashboardServerOptions {
 }
 
 /** Starts the server in a temporary folder. It ends with this process. */
-export async function startDashboardServer(options: DashboardServerOptions = {}): Promise<DashboardServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-dashboard-'));
+export function startDashboardServer(options: DashboardServerOptions = {}): Promise<DashboardServer> {
+  return startIn(mkdtempSync(join(tmpdir(), 'ruvllm-dashboard-')), options);
+}
+
+async function startIn(folder: string, options: DashboardServerOptions): Promise<DashboardServer> {
   const data = join(folder, 'data');
   const state = join(folder, 'state');
   const environment = {
@@ -96,7 +102,7 @@ export async function startDashboardServer(options: DashboardServerOptions = {})
   const start = (port: string): ChildProcess =>
     spawn(
       process.execPath,
-      ['--import', preload, command, 'serve', options.hasModel === false ? '--no-model' : (options.modelPath ?? model), ...args, '--port', port, '--json'], // prettier-ignore
+      ['--import', preload, command, 'serve', options.hasModel === false ? '--no-model' : (options.modelPath ?? TINY), ...args, '--port', port, '--json'], // prettier-ignore
       {
         env: environment,
         stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
@@ -155,16 +161,16 @@ export async function startDashboardServer(options: DashboardServerOptions = {})
   };
 }
 
-const KEPT = {
+const SHARED = {
   /** With memory and learning, and the second model of `answerEndlessly`. */
   open: { hasEndless: true },
   bare: { args: ['--no-memory'] },
 } as const;
-const kept = new Map<keyof typeof KEPT, Promise<DashboardServer>>();
+const kept = new Map<keyof typeof SHARED, Promise<DashboardServer>>();
 
 /** An open server that the test files of this process share: what they store stays, and none of them stops it. */
-export function sharedDashboardServer(kind: keyof typeof KEPT): Promise<DashboardServer> {
-  const server = kept.get(kind) ?? startDashboardServer(KEPT[kind]);
+export function sharedDashboardServer(kind: keyof typeof SHARED): Promise<DashboardServer> {
+  const server = kept.get(kind) ?? startIn(mkdtempSync(join(tmpdir(), `${KEPT}dashboard-`)), SHARED[kind]);
   kept.set(kind, server);
   return server;
 }

@@ -1,4 +1,5 @@
 import type { BrowserContext, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
+import { campaign } from '../../support/campaign.ts';
 import { openBrowser } from './browser.ts';
 
 /** Longer than Playwright's default, because the browser and server share the machine with other tests. */
@@ -36,12 +37,17 @@ interface KeptPage {
   readonly page: Page;
   readonly devtools: CDPSession;
   watch: Watch | null;
+  /** Whether it has shown BLANK. */
+  isUsed: boolean;
   /** Whether nothing stays in it that a later test would meet. */
   isReusable: boolean;
 }
 
-/** Of the dashboard and of the example site: of their origin and policy, and without a script. */
+/** Of the dashboard and of the example site: without a script, and of the policy for which a browser would start another process. */
 const BLANK = 'icon.svg';
+
+/** Nobody looks: a page that waits would be drawn sixty times a second for its spinner. */
+const REDUCED_MOTION = campaign({ short: 'reduce', long: null } as const);
 
 const idle = new Map<string, KeptPage[]>();
 
@@ -53,20 +59,18 @@ export async function openPage(url: string, options: PageOptions = {}): Promise<
     (isFresh ? undefined : idle.get(kind)?.pop()) ?? (await keepPage(await (await openBrowser()).newContext(rest)));
   const { page } = kept;
   await page.setViewportSize(viewport!);
-  await page.emulateMedia({ colorScheme });
+  await page.emulateMedia({ colorScheme, reducedMotion: REDUCED_MOTION });
   const { origin } = new URL(url);
-  if (new URL(page.url()).origin !== origin) await page.goto(`${origin}/${BLANK}`);
-  await page.evaluate(
-    ([token, isToured]) => {
-      if (token !== null) sessionStorage.setItem('ruvllm.key', token);
-      if (isToured) localStorage.setItem('ruvllm.tour', 'done');
-    },
-    [key ?? null, !hasTour] as const,
-  );
-  return watch(kept, url, expectedStatuses, async () => {
+  const open = async (): Promise<void> => {
+    const prepared = await prepare(kept.devtools, key ?? null, !hasTour);
+    await page.goto(url);
+    await prepared.remove();
+  };
+  const close = async (): Promise<void> => {
     if (isFresh || !(await reset(kept, origin))) return kept.context.close();
     idle.set(kind, [...(idle.get(kind) ?? []), kept]);
-  });
+  };
+  return watch(kept, url, { expectedStatuses, open, close });
 }
 
 /** Like `openPage`, in an existing context, which it closes. */
@@ -75,19 +79,21 @@ export async function watchPage(
   url: string,
   expectedStatuses: readonly number[] = [],
 ): Promise<WatchedPage> {
-  return watch(await keepPage(context), url, expectedStatuses, () => context.close());
+  const kept = await keepPage(context);
+  return watch(kept, url, { expectedStatuses, open: () => kept.page.goto(url), close: () => context.close() });
 }
 
-async function watch(
-  kept: KeptPage,
-  url: string,
-  expectedStatuses: readonly number[] = [],
-  close: () => Promise<void>,
-): Promise<WatchedPage> {
+interface Visit {
+  readonly expectedStatuses?: readonly number[] | undefined;
+  open(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+async function watch(kept: KeptPage, url: string, { expectedStatuses = [], open, close }: Visit): Promise<WatchedPage> {
   const complaints: string[] = [];
   const requests: string[] = [];
   kept.watch = { origin: new URL(url).origin, expectedStatuses, complaints, requests };
-  await kept.page.goto(url);
+  await open();
   return {
     page: kept.page,
     complaints,
@@ -100,10 +106,42 @@ async function watch(
   };
 }
 
+/** Storage as a page finds it that opens now, before its first script. */
+async function prepare(
+  devtools: CDPSession,
+  key: string | null,
+  isToured: boolean,
+): Promise<{ remove(): Promise<void> }> {
+  await devtools.send('Page.enable');
+  const source = `(${fillStorage})(${JSON.stringify(key)}, ${isToured})`;
+  const { identifier } = await devtools.send('Page.addScriptToEvaluateOnNewDocument', { source });
+  return {
+    async remove() {
+      await devtools.send('Page.removeScriptToEvaluateOnNewDocument', { identifier });
+      await devtools.send('Page.disable');
+    },
+  };
+}
+
+/** Runs in the page. */
+function fillStorage(key: string | null, isToured: boolean): void {
+  if (window !== top) return;
+  sessionStorage.clear(); // it belongs to the tab, and DevTools cannot empty it
+  if (key !== null) sessionStorage.setItem('ruvllm.key', key);
+  if (isToured) localStorage.setItem('ruvllm.tour', 'done');
+}
+
 async function keepPage(context: BrowserContext): Promise<KeptPage> {
   context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
-  const kept: KeptPage = { context, page, devtools: await context.newCDPSession(page), watch: null, isReusable: true };
+  const kept: KeptPage = {
+    context,
+    page,
+    devtools: await context.newCDPSession(page),
+    watch: null,
+    isUsed: false,
+    isReusable: true,
+  };
   // Playwright does not take scripts out of a page again.
   const addInitScript = page.addInitScript.bind(page) as Page['addInitScript'];
   page.addInitScript = (...args) => {
@@ -112,6 +150,7 @@ async function keepPage(context: BrowserContext): Promise<KeptPage> {
   };
   page.on('console', (message) => {
     if (kept.watch === null || (message.type() !== 'error' && message.type() !== 'warning')) return;
+    if (kept.isUsed && message.location().url.endsWith('/favicon.ico')) return; // BLANK names no icon
     const isExpected = kept.watch.expectedStatuses.some((status) =>
       message.text().startsWith(`Failed to load resource: the server responded with a status of ${status}`),
     );
@@ -133,17 +172,19 @@ async function keepPage(context: BrowserContext): Promise<KeptPage> {
 }
 
 /** Ends what runs in a page and empties its storage; false: a later test would still notice the one before. */
-async function reset({ context, page, devtools, isReusable }: KeptPage, origin: string): Promise<boolean> {
+async function reset(kept: KeptPage, origin: string): Promise<boolean> {
+  const { context, page, devtools, isReusable } = kept;
   if (!isReusable || page.isClosed() || context.pages().length > 1) return false;
   try {
     if (await page.evaluate(() => '__pwClock' in globalThis)) return false; // a clock of Playwright cannot be taken out
     await context.unrouteAll();
     await page.unrouteAll();
+    await context.setOffline(false);
+    kept.isUsed = true;
     await page.goto(`${origin}/${BLANK}`);
-    await page.evaluate(() => sessionStorage.clear());
     await devtools.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' });
     return true;
   } catch {
-    return false; // its server has gone, or it is offline
+    return false; // its server has gone, or it has crashed
   }
 }
