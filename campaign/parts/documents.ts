@@ -78,7 +78,7 @@ export const documents: Part = {
       await sleep(CONTROL_MS);
       const control = await alone.stop();
       const reader = await startGapReader(server.url, site.tokens.alice, STREAM);
-      let isOver = false;
+      const over = new AbortController();
       const attacker = async (): Promise<void> => {
         while (clock.next()) {
           const attack = attacks[(clock.rounds - 1) % attacks.length]!;
@@ -90,7 +90,7 @@ export const documents: Part = {
         }
       };
       const modest = async (): Promise<void> => {
-        for (let number = 0; !isOver; number++) {
+        for (let number = 0; !over.signal.aborted; number++) {
           const bytes = new TextEncoder().encode(`# Note ${number}\n\nThe meeting is at ${number} o'clock.`);
           modestTimes.push(await post(site.tokens.alice, { name: 'note.md', type: 'text/markdown', bytes }));
           await sleep(200);
@@ -98,7 +98,7 @@ export const documents: Part = {
       };
       const beside = modest();
       await Promise.all(Array.from({ length: NUM_AT_ONCE }, attacker));
-      isOver = true;
+      over.abort();
       await beside;
       const stream = await reader.stop();
       const health = await readHealth(server.url);

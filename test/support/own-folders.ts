@@ -2,7 +2,16 @@
 // export before its workers start, and the function that it returns after they have ended.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -176,7 +185,7 @@ export default function setUp(project: TestProject): (() => void) | undefined {
       ...describeChanges(new Map(), strays, times),
       ...left,
     ];
-    rmSync(run, { recursive: true, force: true });
+    rmSync(run, { recursive: true, force: true, maxRetries: 10 }); // Browsers that end write until the last moment.
     for (const problem of problems) console.error(`error: ${problem}`);
     if (problems.length > 0) {
       console.error(
