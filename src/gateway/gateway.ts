@@ -213,7 +213,8 @@ export function createGateway(options: GatewayOptions): Gateway {
         type: 'server_error',
       });
     }
-    browsers.check({ headers: request.headers, url: `http://${request.headers.get('host') ?? ''}/` });
+    const { headers, method } = request;
+    browsers.check({ headers, method, url: `http://${headers.get('host') ?? ''}/` });
     const { tenant } = await guard.admit(request.headers, ownScope ?? route?.scope ?? 'read');
     if (ownScope !== null) return answerOwn(path, request.headers);
     if (route === null) throw unknownRoute(request.method, path, match(request.method, path).allow);

@@ -56,13 +56,18 @@ describe('a route', () => {
 describe('the hints of a request', () => {
   const hints = (body: unknown, type: string | null = 'application/json') =>
     readHints(new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body)), type);
-  const none = { model: null, promptText: '' };
+  const none = { model: null, promptText: '', stream: null };
 
   test('are its model and the fields of its prompt, in the order of templates', () => {
     const body = { prompt: 'p', messages: [{ role: 'user' }], system: 's', tools: null, model: 'm', other: 1 };
-    expect(hints(body)).toEqual({ model: 'm', promptText: 'system:"s"\nmessages:[{"role":"user"}]\nprompt:"p"' });
-    expect(hints({ input: 0, instructions: '', model: 'x'.repeat(600) })).toEqual({ model: 'x'.repeat(512), promptText: 'instructions:""\ninput:0' }); // prettier-ignore
+    expect(hints(body)).toEqual({
+      ...none,
+      model: 'm',
+      promptText: 'system:"s"\nmessages:[{"role":"user"}]\nprompt:"p"',
+    });
+    expect(hints({ input: 0, instructions: '', model: 'x'.repeat(600) })).toEqual({ ...none, model: 'x'.repeat(512), promptText: 'instructions:""\ninput:0' }); // prettier-ignore
     expect(hints({ model: 7 }, 'application/problem+json')).toEqual(none);
+    expect([hints({ stream: true }).stream, hints({ stream: false }).stream, hints({ stream: 1 }).stream]).toEqual([true, false, null]); // prettier-ignore
   });
 
   test.each(['', 'null', '"text"', '7', '{', '[]', '{"__proto__":{"prompt":"p"}}'])('of %s are none', (body) => {

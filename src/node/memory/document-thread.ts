@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { type DivideDocument, divideDocument, type DividedDocument } from '../../memory/documents/divide-document.ts';
+import { parseMediaType } from '../../core/media-type.ts';
 import type { DocumentFile } from '../../memory/documents/read-document.ts';
 import { createTaskThread } from '../../platform/node/threads/task-thread.ts';
 
@@ -31,7 +32,8 @@ export function openDocumentThread(): DocumentThread {
   });
   return {
     async divide(file) {
-      const isPlain = (file.contentType ?? 'text/').startsWith('text/') && file.contentType !== 'text/html';
+      const type = parseMediaType(file.contentType)?.type ?? 'text/plain';
+      const isPlain = type.startsWith('text/') && type !== 'text/html';
       if (file.content.length <= MAX_HERE_CHARS && isPlain && !PARSED.test(file.name)) return divideDocument(file);
       return (await thread.run(file, null)) ?? divideDocument(file);
     },
