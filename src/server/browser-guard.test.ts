@@ -48,7 +48,13 @@ test('[K6] rejects reports that browsers send by themselves, and forms of other 
   };
   const types = ['application/reports+json', 'Application/CSP-Report ; x=y', 'application/expect-ct-report+json', 'text/ping']; // prettier-ignore
   for (const type of types) {
-    for (const path of ['/admin/memory/add', '/admin/memory/documents?name=x', '/v1/files', '/v1/responses', '/nowhere']) {
+    for (const path of [
+      '/admin/memory/add',
+      '/admin/memory/documents?name=x',
+      '/v1/files',
+      '/v1/responses',
+      '/nowhere',
+    ]) {
       expect([type, path, await post(path, { 'content-type': type })]).toEqual([type, path, 'origin_not_allowed']);
     }
   }

@@ -22,7 +22,7 @@ export function readJsonFile(path: string, maxBytes: number): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
-    throw new RuvLLMError('invalid_model_file', `${path} is not valid JSON: ${(error as Error).message}`, {
+    throw new RuvLLMError('invalid_model_file', `${path} is not valid JSON (${bytes.length} bytes)`, {
       cause: error,
     });
   }
