@@ -24,7 +24,9 @@ const PROMPT_FIELDS = ['tools', 'system', 'instructions', 'messages', 'input', '
 
 /** Reads the model and the prompt of a body of any wire format. Never throws: nodes report what is wrong. */
 export function readHints(body: Uint8Array, contentType: string | null): RequestHints {
-  if (body.length === 0 || !isJson(parseMediaType(contentType))) return NO_HINTS;
+  const type = parseMediaType(contentType);
+  // Ollama's examples send JSON as a form.
+  if (body.length === 0 || !(isJson(type) || type?.type === 'application/x-www-form-urlencoded')) return NO_HINTS;
   try {
     if (body.length > LARGE_BODY_BYTES) checkShape(body, SHAPE);
     return hintsOf(JSON.parse(new TextDecoder().decode(body)));

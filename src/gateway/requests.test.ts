@@ -3,7 +3,7 @@ import type { Route } from '../server/route.ts';
 import { requestHeaders, responseHeaders } from './forward-headers.ts';
 import { createRouteMatcher } from './match-route.ts';
 import { readHints } from './request-hints.ts';
-import { isNodeRoute, isRepeatable } from './route-kinds.ts';
+import { beginsAtOnce, isNodeRoute, isRepeatable } from './route-kinds.ts';
 import { addVia, createGatewayId, isFromGateway, isFromSelf } from './via.ts';
 
 const routeOf = (method: string, path: string, more: Partial<Route> = {}): Route =>
@@ -76,6 +76,8 @@ describe('the hints of a request', () => {
 
   test('are none without JSON', () => {
     expect([hints({ model: 'm' }, null), hints({ model: 'm' }, 'text/plain')]).toEqual([none, none]);
+    // As curl sends it.
+    expect(hints({ model: 'm', stream: false }, 'application/x-www-form-urlencoded')).toEqual({ ...none, model: 'm', stream: false }); // prettier-ignore
   });
 
   test('of more than 64 KiB are read if the body nests at most 1000 levels deep', () => {
@@ -89,6 +91,12 @@ describe('the hints of a request', () => {
   });
 });
 
+test('[GW25] reads and streams begin at once', () => {
+  const begins = (method: 'GET' | 'POST', path: string, stream: boolean | null) => beginsAtOnce({ method, path } as Route, stream); // prettier-ignore
+  expect([begins('GET', '/v1/chats', null), begins('POST', '/api/chat', null), begins('POST', '/v1/completions', true)]).toEqual([true, true, true]); // prettier-ignore
+  expect([begins('POST', '/api/chat', false), begins('POST', '/v1/completions', null)]).toEqual([false, false]);
+});
+
 describe('headers', () => {
   test('of the connection stay behind, also those that it names', () => {
     const sent = { te: 'x', 'keep-alive': 'x', 'x-a': '1', 'x-b': '2', accept: 'x' };
@@ -100,7 +108,7 @@ describe('headers', () => {
   });
 
   test('of a client that say who it is, or are of browsers and the fleet, stay behind', () => {
-    const names = ['forwarded', 'x-real-ip', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'origin', 'referer', 'sec-fetch-site', 'x-ruvllm-fleet-ask']; // prettier-ignore
+    const names = ['forwarded', 'x-real-ip', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'origin', 'referer', 'sec-fetch-site', 'x-ruvllm-fleet-ask', 'traceparent', 'tracestate']; // prettier-ignore
     expect(requestHeaders(new Headers(names.map((name) => [name, 'x'])))).toEqual({});
   });
 
