@@ -1,6 +1,7 @@
 import type { Part } from './part.ts';
 import { corrupt } from './parts/corrupt.ts';
 import { disk } from './parts/disk.ts';
+import { fetchPart } from './parts/fetch.ts';
 import { hostile } from './parts/hostile.ts';
 import { kills } from './parts/kills.ts';
 import { load } from './parts/load.ts';
@@ -8,4 +9,4 @@ import { tenants } from './parts/tenants.ts';
 import { timing } from './parts/timing.ts';
 
 /** All parts, in the order in which they run. */
-export const PARTS: readonly Part[] = [kills, disk, corrupt, hostile, tenants, timing, load];
+export const PARTS: readonly Part[] = [kills, disk, corrupt, hostile, tenants, fetchPart, timing, load];

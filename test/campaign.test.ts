@@ -17,6 +17,7 @@ const ROUNDS: Readonly<Record<string, number>> = {
   corrupt: campaign({ short: 4, long: 60 }),
   hostile: campaign({ short: 12, long: 78 }),
   tenants: 1000,
+  fetch: campaign({ short: 60, long: 2000 }),
   timing: campaign({ short: 3, long: 6 }),
   load: campaign({ short: 24, long: 200 }),
 };
@@ -31,6 +32,7 @@ describe.skipIf(!isServerBuilt)('the campaign', () => {
       if (figures['skipped'] !== undefined) return;
       expect([seed, part.name, problems]).toEqual([seed, part.name, []]);
       if (part.name === 'kills') expect(figures).toMatchObject({ kills: maxRounds, acked_lost: 0, wrong_data: 0 });
+      if (part.name === 'fetch') expect(figures).toMatchObject({ fetch_escapes: 0, file_leaks: 0 });
       if (part.name === 'tenants') expect(figures['probes']).toBeGreaterThan(800);
     },
     1_800_000,
@@ -38,7 +40,16 @@ describe.skipIf(!isServerBuilt)('the campaign', () => {
 });
 
 test('the part names are those of the documentation', () => {
-  expect(PARTS.map(({ name }) => name)).toEqual(['kills', 'disk', 'corrupt', 'hostile', 'tenants', 'timing', 'load']);
+  expect(PARTS.map(({ name }) => name)).toEqual([
+    'kills',
+    'disk',
+    'corrupt',
+    'hostile',
+    'tenants',
+    'fetch',
+    'timing',
+    'load',
+  ]);
 });
 
 test('a part that throws has a problem, and one that cannot run says why', async () => {
