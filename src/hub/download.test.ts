@@ -61,7 +61,7 @@ describe('redirects and the token', () => {
     expect(fetches.map((url) => new URL(url).host)).toEqual(Array(3).fill('hub.example'));
   });
 
-  test('asks only origins that the operator has named as they are, all others at public addresses', async () => {
+  test('[K11] asks only origins that the operator has named as they are, all others at public addresses', async () => {
     const asked: string[] = [];
     const answer =
       (how: string, location: string) =>
@@ -91,7 +91,7 @@ describe('redirects and the token', () => {
     expect(await pull('owner/repo', 'http://user:secret@10.0.0.2:90/model')).toContain('without a usable address');
   });
 
-  test('a hub names no further pages of its list at private addresses', async () => {
+  test('[K11] a hub names no further pages of its list at private addresses', async () => {
     const { hub, fake } = await setUp(undefined, undefined, { maxAttempts: 1 });
     const secret = await setUp();
     fake.nextPage = `${secret.fake.endpoint.replace('127.0.0.1', 'localhost')}/api/models/x`;

@@ -30,12 +30,12 @@ const refusalOf = async (path: string): Promise<RuvLLMError> => {
   return error as RuvLLMError;
 };
 
-test('[K12] finds adapters in its folders, by an absolute path and a relative one', async () => {
+test('[K10] finds adapters in its folders, by an absolute path and a relative one', async () => {
   expect(await find(join(inside, 'good.gguf'))).toBe(await find('good.gguf'));
   expect(await find('peft/../good.gguf')).toBe(await find('good.gguf'));
 });
 
-test('[K12] what is outside, what does not exist and what a link leads to outside have one error', async () => {
+test('[K10] what is outside, what does not exist and what a link leads to outside have one error', async () => {
   symlinkSync(join(root, 'secret.gguf'), join(inside, 'link.gguf'));
   symlinkSync(root, join(inside, 'up'));
   symlinkSync(join(root, 'secret.gguf'), join(inside, 'peft', 'adapter_config.json'));
@@ -48,7 +48,7 @@ test('[K12] what is outside, what does not exist and what a link leads to outsid
   }
 });
 
-test('[K12] a file inside that is no adapter gives no byte of its content', async () => {
+test('[K10] a file inside that is no adapter gives no byte of its content', async () => {
   rmSync(join(inside, 'peft'), { recursive: true });
   mkdirSync(join(inside, 'peft'));
   writeFileSync(join(inside, 'bad.gguf'), SECRET);

@@ -89,14 +89,14 @@ describe('fetchPublic', () => {
     expect(numRequests).toBe(before);
   });
 
-  test('refuses a name with any private address', async () => {
+  test('[K11] refuses a name with any private address', async () => {
     for (const addresses of [['127.0.0.1'], ['93.184.216.34', '10.0.0.1'], ['::ffff:10.0.0.1']]) {
       const lookup = resolveTo(...addresses);
       await expect(fetchPublic(`http://a.example:${port}/`, {}, { lookup })).rejects.toThrow('is not public');
     }
   });
 
-  test('connects to the address it checked, and resolves a name once', async () => {
+  test('[K11] connects to the address it checked, and resolves a name once', async () => {
     let numLookups = 0;
     const checked: string[] = [];
     const response = await fetchPublic(
