@@ -58,7 +58,13 @@ function answerAsHub(targets: ReadonlyMap<string, string>) {
     const isHop = hops !== undefined && hops !== '0';
     if (isHop) return redirect(response, `/o/${way}-${id}?hop=${Number(hops) - 1}`);
     if (hops !== undefined || way === 'moved') return redirect(response, target);
-    const file = { type: 'file', path: 'm-Q8_0.gguf', size: 100, oid: 'b'.repeat(40), lfs: { oid: 'c'.repeat(64), size: 100 } }; // prettier-ignore
+    const file = {
+      type: 'file',
+      path: 'm-Q8_0.gguf',
+      size: 100,
+      oid: 'b'.repeat(40),
+      lfs: { oid: 'c'.repeat(64), size: 100 },
+    };
     if (url.includes('/revision/')) return void response.end(JSON.stringify({ sha: COMMIT }));
     if (!url.includes('/tree/')) return redirect(response, `/o/${way}-${id}?hop=3`);
     if (way === 'paged') response.setHeader('link', headerOf(`<${target}>; rel="next"`));
@@ -72,7 +78,10 @@ interface Probe {
 }
 
 /** The reason why a pull failed; an empty text: it did not. */
-const reasonOf = ({ text, status }: Answer): string => (status === 200 && !text.includes('"error"') ? '' : (/"(?:error|message)":"((?:[^"\\]|\\.)*)"/.exec(text)?.[1]?.replaceAll('\\"', '"') ?? text)); // prettier-ignore
+const reasonOf = ({ text, status }: Answer): string =>
+  status === 200 && !text.includes('"error"')
+    ? ''
+    : (/"(?:error|message)":"((?:[^"\\]|\\.)*)"/.exec(text)?.[1]?.replaceAll('\\"', '"') ?? text);
 
 function createServerProbes(url: string, site: Site, trap: number, targets: Map<string, string>): readonly Probe[] {
   const post = (path: string, body: object): Promise<Answer> =>
@@ -103,7 +112,11 @@ function createServerProbes(url: string, site: Site, trap: number, targets: Map<
     },
     async (random) => {
       const image = { type: 'image_url', image_url: { url: spellPrivateUrl(random, trap, '/x.png') } };
-      const { status } = await post('/v1/chat/completions', { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: [image] }] }); // prettier-ignore
+      const { status } = await post('/v1/chat/completions', {
+        model: 'm',
+        max_tokens: 1,
+        messages: [{ role: 'user', content: [image] }],
+      });
       return status === 400 ? null : `an image by URL was answered with ${status}`;
     },
   ];
@@ -113,14 +126,18 @@ function createServerProbes(url: string, site: Site, trap: number, targets: Map<
 async function probeRebinding(random: Random, port: number, cacheRoot: string): Promise<void> {
   const lookup = (_name: string, _options: object, done: (error: null, found: LookupAddress[]) => void): void => {
     const found = chooseOf(random, [['127.0.0.2'], ['127.0.0.1'], ['127.0.0.2', '127.0.0.1'], ['::1'], ['127.0.0.2']]);
-    done(null, found.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))); // prettier-ignore
+    done(
+      null,
+      found.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+    );
   };
   const node = createNodeHubPlatform();
   const platform = {
     ...node,
     cacheRoot,
     environment: {},
-    fetchPublic: (url: string, init: RequestInit) => fetchPublic(url, init, { lookup, isAllowed: (address) => address === '127.0.0.2' }), // prettier-ignore
+    fetchPublic: (url: string, init: RequestInit) =>
+      fetchPublic(url, init, { lookup, isAllowed: (address) => address === '127.0.0.2' }),
     sleep: async () => {},
   };
   const hub = createHub({ platform, endpoint: 'http://127.0.0.1:9', token: null });
@@ -205,7 +222,8 @@ export const fetchPart: Part = {
           token: site.tokens.admin,
           body: { name: 'x', path },
         });
-        return `${status} ${text.replaceAll(JSON.stringify(path).slice(1, -1), 'PATH').replaceAll(JSON.stringify(JSON.stringify(path)).slice(3, -3), 'PATH')}`;
+        const [once, twice] = [JSON.stringify(path), JSON.stringify(JSON.stringify(path))];
+        return `${status} ${text.replaceAll(once.slice(1, -1), 'PATH').replaceAll(twice.slice(3, -3), 'PATH')}`;
       };
       const leak = (sentence: string): void => {
         numLeaks++;

@@ -1,4 +1,4 @@
-// Pipes, devices and sockets in the place of a file: whoever opens one may wait for ever.
+// Pipes, devices and sockets in the place of a file: a command that opens one may wait for ever.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';

@@ -32,7 +32,11 @@ describe('an attempt', () => {
   });
 
   test('[GW25] ends after its limits: for the headers, and for the first bytes of a stream or all of another answer', async () => {
-    const late = (ms: number) => ({ code: 'remote_failed', message: `node 7 gave no answer within ${ms} ms`, data: { isSent: true, isLate: true } }); // prettier-ignore
+    const late = (ms: number) => ({
+      code: 'remote_failed',
+      message: `node 7 gave no answer within ${ms} ms`,
+      data: { isSent: true, isLate: true },
+    });
     const silent = open(hang);
     silent.clock.advance(99);
     silent.clock.advance(1);
@@ -43,7 +47,11 @@ describe('an attempt', () => {
           if (type === 'application/json') yield Uint8Array.of(1);
           await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
         })();
-      const { result, clock } = open(async (_, { signal }) => ({ status: 200, headers: { 'content-type': type }, body: body(signal) })); // prettier-ignore
+      const { result, clock } = open(async (_, { signal }) => ({
+        status: 200,
+        headers: { 'content-type': type },
+        body: body(signal),
+      }));
       await settle();
       clock.advance(999);
       clock.advance(1);

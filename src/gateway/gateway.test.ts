@@ -169,7 +169,9 @@ describe('a node that answers /health and nothing else', () => {
     const sentTo = (): number[] => ['http://a', 'http://b'].map((url) => started.upstream.sent[url]?.length ?? 0);
     const reasons = async (): Promise<unknown> => {
       const fleet = await ask(started.gateway, { path: '/fleet', method: 'GET' });
-      return (JSON.parse(await textOf(fleet)) as { nodes: { health: string; reason: string | null }[] }).nodes.map(({ health, reason }) => [health, reason]); // prettier-ignore
+      return (JSON.parse(await textOf(fleet)) as { nodes: { health: string; reason: string | null }[] }).nodes.map(
+        ({ health, reason }) => [health, reason],
+      );
     };
     return { ...started, clock, pass, sentTo, reasons, recover: () => void (a = ok) };
   }
@@ -179,7 +181,10 @@ describe('a node that answers /health and nothing else', () => {
     const first = ask(gateway, STREAMED);
     await pass(1000);
     expect((await first).headers['x-ruvllm-node']).toBe('2');
-    expect(await reasons()).toEqual([['up', 'it does not answer the requests that it accepts'], ['up', null]]); // prettier-ignore
+    expect(await reasons()).toEqual([
+      ['up', 'it does not answer the requests that it accepts'],
+      ['up', null],
+    ]);
     for (let i = 0; i < 5; i++) expect((await ask(gateway, STREAMED)).status).toBe(200);
     expect(sentTo()).toEqual([1, 6]);
     // After a while one request asks it again, and only one at a time.
@@ -195,7 +200,13 @@ describe('a node that answers /health and nothing else', () => {
     await pass(10_000);
     await ask(gateway, STREAMED);
     await ask(gateway, STREAMED);
-    expect([sentTo()[0], await reasons()]).toEqual([3, [['up', null], ['up', null]]]); // prettier-ignore
+    expect([sentTo()[0], await reasons()]).toEqual([
+      3,
+      [
+        ['up', null],
+        ['up', null],
+      ],
+    ]);
   });
 
   test('[GW25] is found although its clients leave before a limit passes', async () => {

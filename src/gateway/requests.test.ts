@@ -65,9 +65,17 @@ describe('the hints of a request', () => {
       model: 'm',
       promptText: 'system:"s"\nmessages:[{"role":"user"}]\nprompt:"p"',
     });
-    expect(hints({ input: 0, instructions: '', model: 'x'.repeat(600) })).toEqual({ ...none, model: 'x'.repeat(512), promptText: 'instructions:""\ninput:0' }); // prettier-ignore
+    expect(hints({ input: 0, instructions: '', model: 'x'.repeat(600) })).toEqual({
+      ...none,
+      model: 'x'.repeat(512),
+      promptText: 'instructions:""\ninput:0',
+    });
     expect(hints({ model: 7 }, 'application/problem+json')).toEqual(none);
-    expect([hints({ stream: true }).stream, hints({ stream: false }).stream, hints({ stream: 1 }).stream]).toEqual([true, false, null]); // prettier-ignore
+    expect([hints({ stream: true }).stream, hints({ stream: false }).stream, hints({ stream: 1 }).stream]).toEqual([
+      true,
+      false,
+      null,
+    ]);
   });
 
   test.each(['', 'null', '"text"', '7', '{', '[]', '{"__proto__":{"prompt":"p"}}'])('of %s are none', (body) => {
@@ -77,7 +85,11 @@ describe('the hints of a request', () => {
   test('are none without JSON', () => {
     expect([hints({ model: 'm' }, null), hints({ model: 'm' }, 'text/plain')]).toEqual([none, none]);
     // As curl sends it.
-    expect(hints({ model: 'm', stream: false }, 'application/x-www-form-urlencoded')).toEqual({ ...none, model: 'm', stream: false }); // prettier-ignore
+    expect(hints({ model: 'm', stream: false }, 'application/x-www-form-urlencoded')).toEqual({
+      ...none,
+      model: 'm',
+      stream: false,
+    });
   });
 
   test('of more than 64 KiB are read if the body nests at most 1000 levels deep', () => {
@@ -92,8 +104,13 @@ describe('the hints of a request', () => {
 });
 
 test('[GW25] reads and streams begin at once', () => {
-  const begins = (method: 'GET' | 'POST', path: string, stream: boolean | null) => beginsAtOnce({ method, path } as Route, stream); // prettier-ignore
-  expect([begins('GET', '/v1/chats', null), begins('POST', '/api/chat', null), begins('POST', '/v1/completions', true)]).toEqual([true, true, true]); // prettier-ignore
+  const begins = (method: 'GET' | 'POST', path: string, stream: boolean | null) =>
+    beginsAtOnce({ method, path } as Route, stream);
+  expect([
+    begins('GET', '/v1/chats', null),
+    begins('POST', '/api/chat', null),
+    begins('POST', '/v1/completions', true),
+  ]).toEqual([true, true, true]);
   expect([begins('POST', '/api/chat', false), begins('POST', '/v1/completions', null)]).toEqual([false, false]);
 });
 
@@ -108,7 +125,19 @@ describe('headers', () => {
   });
 
   test('of a client that say who it is, or are of browsers and the fleet, stay behind', () => {
-    const names = ['forwarded', 'x-real-ip', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'origin', 'referer', 'sec-fetch-site', 'x-ruvllm-fleet-ask', 'traceparent', 'tracestate']; // prettier-ignore
+    const names = [
+      'forwarded',
+      'x-real-ip',
+      'via',
+      'x-forwarded-for',
+      'x-forwarded-proto',
+      'origin',
+      'referer',
+      'sec-fetch-site',
+      'x-ruvllm-fleet-ask',
+      'traceparent',
+      'tracestate',
+    ];
     expect(requestHeaders(new Headers(names.map((name) => [name, 'x'])))).toEqual({});
   });
 

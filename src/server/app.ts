@@ -97,7 +97,7 @@ export interface ServerOptions {
   readonly mcp?: McpAccess | null;
   /** Reads files of models for keys with the scope `download`. Default: none, and they cannot be downloaded. */
   readonly modelFiles?: ModelFiles | null;
-  /** Finds the adapter that a client names by a path, or throws; must know which files clients may name. Default: none, and they cannot be loaded. */
+  /** Finds the adapter that a client names by a path; throws for files that clients must not name. Default: none can be loaded. */
   readonly findAdapter?: ((path: string) => Promise<string>) | null;
 }
 

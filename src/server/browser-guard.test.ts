@@ -46,7 +46,12 @@ test('[K6] rejects reports that browsers send by themselves, and forms of other 
     const response = await fetch(new Request(url, { method: 'POST', headers, body: '{"text":"planted","name":"x"}' }));
     return ((await response.json()) as { error?: { code?: string } }).error?.code;
   };
-  const types = ['application/reports+json', 'Application/CSP-Report ; x=y', 'application/expect-ct-report+json', 'text/ping']; // prettier-ignore
+  const types = [
+    'application/reports+json',
+    'Application/CSP-Report ; x=y',
+    'application/expect-ct-report+json',
+    'text/ping',
+  ];
   for (const type of types) {
     for (const path of [
       '/admin/memory/add',

@@ -95,7 +95,15 @@ test('[S3] rejects bytes that are not UTF-8 instead of replacing them', async ()
 });
 
 test('accepts only JSON, which pages of other sites cannot send without a preflight', async () => {
-  const others = ['text/plain', 'application/x-www-form-urlencoded', '', 'application/jsonx', 'application/reports+json', 'application/x+json', 'application/json, text/plain']; // prettier-ignore
+  const others = [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    '',
+    'application/jsonx',
+    'application/reports+json',
+    'application/x+json',
+    'application/json, text/plain',
+  ];
   for (const type of others) {
     expect(await refusalOf(post('{}', { 'content-type': type })), type).toMatchObject({ status: 415 });
   }

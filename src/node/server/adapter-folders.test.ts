@@ -35,16 +35,39 @@ test('[K10] finds adapters in its folders, by an absolute path and a relative on
   expect(await find('peft/../good.gguf')).toBe(await find('good.gguf'));
 });
 
-test('[K10] what is outside, what does not exist and what a link leads to outside have one error', async () => {
+test('[K10] files outside, missing files and links that lead outside have one error', async () => {
   symlinkSync(join(root, 'secret.gguf'), join(inside, 'link.gguf'));
   symlinkSync(root, join(inside, 'up'));
   symlinkSync(join(root, 'secret.gguf'), join(inside, 'peft', 'adapter_config.json'));
   writeFileSync(join(inside, 'peft', 'adapter_model.safetensors'), '');
-  const paths = ['/etc/passwd', '/dev/stdin', '/proc/self/environ', join(root, 'secret.gguf'), join(root, 'none.gguf'), 'none.gguf', '../secret.gguf', '../adapters-of-others/secret.gguf', 'link.gguf', 'up/secret.gguf', 'peft', 'peft/adapter_model.safetensors', '.', '..', '', '\0', 'a'.repeat(5000), relative(process.cwd(), join(root, 'secret.gguf'))]; // prettier-ignore
+  const paths = [
+    '/etc/passwd',
+    '/dev/stdin',
+    '/proc/self/environ',
+    join(root, 'secret.gguf'),
+    join(root, 'none.gguf'),
+    'none.gguf',
+    '../secret.gguf',
+    '../adapters-of-others/secret.gguf',
+    'link.gguf',
+    'up/secret.gguf',
+    'peft',
+    'peft/adapter_model.safetensors',
+    '.',
+    '..',
+    '',
+    '\0',
+    'a'.repeat(5000),
+    relative(process.cwd(), join(root, 'secret.gguf')),
+  ];
   for (const path of paths) {
     const { code, message, data } = await refusalOf(path);
     const shown = JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path);
-    expect([code, message.replace(shown, 'PATH'), data]).toEqual(['not_found', 'PATH is no adapter in the 2 folders of adapters of this server; --adapter-folder adds one', {}]); // prettier-ignore
+    expect([code, message.replace(shown, 'PATH'), data]).toEqual([
+      'not_found',
+      'PATH is no adapter in the 2 folders of adapters of this server; --adapter-folder adds one',
+      {},
+    ]);
   }
 });
 

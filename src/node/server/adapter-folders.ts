@@ -37,7 +37,8 @@ export function createAdapterFolders(folders: readonly string[]): (path: string)
     try {
       await checkAdapterFiles(found);
     } catch (error) {
-      const message = `${shown} is not an adapter: it must be a GGUF file, or a PEFT folder with adapter_model.safetensors and adapter_config.json`;
+      const formats = 'a GGUF file, or a PEFT folder with adapter_model.safetensors and adapter_config.json';
+      const message = `${shown} is not an adapter: it must be ${formats}`;
       throw new RuvLLMError('invalid_model_file', message, { cause: error });
     }
     return found;

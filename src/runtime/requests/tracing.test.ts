@@ -103,7 +103,10 @@ test("[GW26] an API without an SDK, whose ids are zeros, leaves the client's tra
       getTracer: () => ({ startSpan: () => ({ setAttributes() {}, end() {}, spanContext: () => own }) }),
     },
   });
-  const trace = { traceId: 'a'.repeat(32), headers: { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, tracestate: 'x=1' } }; // prettier-ignore
+  const trace = {
+    traceId: 'a'.repeat(32),
+    headers: { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, tracestate: 'x=1' },
+  };
   const contextOf = async (own: typeof zeros, given: typeof trace | null) =>
     (await openTracer(async () => withSpan(own))).start('x', {}, given).context;
   expect([await contextOf(zeros, trace), await contextOf(zeros, null)]).toEqual([trace, null]);
