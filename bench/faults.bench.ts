@@ -1,4 +1,5 @@
-// Effect of kills, damaged files, hostile grammars and curious tenants on a server: the campaign with fixed sizes, in one JSON line.
+// Effect of kills, damaged files, hostile grammars, curious tenants and forbidden addresses on a server: the campaign with fixed
+// sizes, in one JSON line.
 //   npm run bench -- faults [--kills 200] [--corruptions 160] [--seed 1] [--minutes 8, at most for each part]
 import { parseArgs } from 'node:util';
 import type { PartResult } from '../campaign/part.ts';
@@ -32,6 +33,7 @@ const hostile = await run('hostile');
 const documents = await run('documents');
 const kills = await run('kills', numKills);
 const corrupt = await run('corrupt', numCorruptions);
+const fetch = await run('fetch');
 const timing = await run('timing');
 const sum = (...counts: unknown[]): number => counts.reduce<number>((total, count) => total + Number(count ?? NaN), 0);
 console.log(
@@ -44,6 +46,9 @@ console.log(
     silent_losses: corrupt.figures['silent_losses'],
     wrong_data: sum(kills.figures['wrong_data'], corrupt.figures['wrong_data']),
     refused_to_serve_rest: corrupt.figures['refused_to_serve_rest'],
+    fetch_probes: fetch.figures['fetch_probes'],
+    fetch_escapes: fetch.figures['fetch_escapes'],
+    file_leaks: fetch.figures['file_leaks'],
     hostile_max_gap_ms: hostile.figures['hostile_max_gap_ms'],
     control_max_gap_ms: hostile.figures['control_max_gap_ms'],
     documents_gap_ms: documents.figures['documents_gap_ms'],
@@ -51,7 +56,7 @@ console.log(
     prefix_auc_same: timing.figures['prefix_auc_same'],
     restart_ms: kills.figures['restart_ms'],
     audit_ms: audit,
-    problems: [kills, corrupt, hostile, documents, timing].reduce(
+    problems: [kills, corrupt, hostile, documents, fetch, timing].reduce(
       (count, { problems, slowness = [] }) => count + problems.length + slowness.length,
       0,
     ),

@@ -2,6 +2,7 @@ import type { Part } from './part.ts';
 import { corrupt } from './parts/corrupt.ts';
 import { documents } from './parts/documents.ts';
 import { disk } from './parts/disk.ts';
+import { fetchPart } from './parts/fetch.ts';
 import { hostile } from './parts/hostile.ts';
 import { kills } from './parts/kills.ts';
 import { load } from './parts/load.ts';
@@ -9,4 +10,4 @@ import { tenants } from './parts/tenants.ts';
 import { timing } from './parts/timing.ts';
 
 /** All parts, in the order in which they run. */
-export const PARTS: readonly Part[] = [kills, disk, corrupt, hostile, documents, tenants, timing, load];
+export const PARTS: readonly Part[] = [kills, disk, corrupt, hostile, documents, tenants, fetchPart, timing, load];

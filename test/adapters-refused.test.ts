@@ -52,7 +52,7 @@ beforeAll(async () => {
   await writeAdapter('other shapes', { ...base, feedForwardDim: base.feedForwardDim + 32 });
   await writeAdapter('more layers', { ...base, numLayers: base.numLayers + 1 });
   writeFileSync(pathOf('a model file'), model);
-  server = await serving.start(`tiny=${serving.model}`);
+  server = await serving.start(`tiny=${serving.model}`, '--adapter-folder', serving.path);
 });
 afterAll(() => serving?.dispose());
 

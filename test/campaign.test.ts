@@ -18,6 +18,7 @@ const ROUNDS: Readonly<Record<string, number>> = {
   hostile: campaign({ short: 12, long: 78 }),
   documents: campaign({ short: 24, long: 192 }),
   tenants: 1000,
+  fetch: campaign({ short: 60, long: 2000 }),
   timing: campaign({ short: 3, long: 6 }),
   load: campaign({ short: 24, long: 200 }),
 };
@@ -32,6 +33,7 @@ describe.skipIf(!isServerBuilt)('the campaign', () => {
       if (figures['skipped'] !== undefined) return;
       expect([seed, part.name, problems]).toEqual([seed, part.name, []]);
       if (part.name === 'kills') expect(figures).toMatchObject({ kills: maxRounds, acked_lost: 0, wrong_data: 0 });
+      if (part.name === 'fetch') expect(figures).toMatchObject({ fetch_escapes: 0, file_leaks: 0 });
       if (part.name === 'tenants') expect(figures['probes']).toBeGreaterThan(800);
     },
     1_800_000,
@@ -46,6 +48,7 @@ test('the part names are those of the documentation', () => {
     'hostile',
     'documents',
     'tenants',
+    'fetch',
     'timing',
     'load',
   ]);

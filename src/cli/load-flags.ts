@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { BUILT_IN_KERNELS } from '../kernels/kernel-choice.ts';
 import { type ModelConfig, resolveModelConfig } from '../runtime/model-config.ts';
 import { collectOptions, defineFlags, type Flag, type FlagValues, withFlagNames, withVariables } from './flags.ts';
 import { readGpuLayers, readKernels } from './values.ts';
 import { conflictError, requiresError, usageError } from './usage-error.ts';
+import { readRegularFile } from '../platform/node/files/json-file.ts';
 
 /** Options for loading a model. */
 export const LOAD_FLAGS: readonly Flag[] = withVariables(
@@ -64,7 +64,7 @@ function readTemplateFile({ 'chatTemplate.file': file, ...config }: Record<strin
   if (file === undefined) return config;
   if (config['chatTemplate'] !== undefined) throw conflictError('--chat-template-file', '--chat-template');
   try {
-    return { ...config, chatTemplate: readFileSync(String(file), 'utf8') };
+    return { ...config, chatTemplate: new TextDecoder().decode(readRegularFile(String(file))) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw usageError(`--chat-template-file cannot be read: ${reason}`, '--chat-template-file');

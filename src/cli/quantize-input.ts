@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import type { TextModelOptions } from '../node/quantize/text-model.ts';
-import { toFileError } from '../platform/node/files/file-errors.ts';
 import { readSystemInfo } from '../platform/node/process/system-info.ts';
 import { resolveModelConfig } from '../runtime/model-config.ts';
 import type { CliIo } from './io.ts';
 import { readModelConfig } from './load-flags.ts';
+import { readRegularFile } from '../platform/node/files/json-file.ts';
 
 /** The kernels and threads for running a model without a server. */
 export function readRunOptions(io: CliIo): TextModelOptions {
@@ -16,9 +15,5 @@ export function readRunOptions(io: CliIo): TextModelOptions {
 
 /** A text file that a model is run on. */
 export function readCalibrationText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw toFileError(error, 'opening', path);
-  }
+  return new TextDecoder().decode(readRegularFile(path));
 }

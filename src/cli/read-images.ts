@@ -1,10 +1,11 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { MessageImage } from '../chat/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { readImageHeader } from '../vision/image-header.ts';
 import { IMAGE_LIMITS } from '../vision/image-limits.ts';
 import type { FlagValues } from './flags.ts';
 import { usageError } from './usage-error.ts';
+import { requireRegularFile } from '../platform/node/files/regular-file.ts';
 
 /** The files of `--image`, before the text of the prompt; checked before a model is loaded. */
 export function readImages(values: FlagValues): readonly MessageImage[] {
@@ -14,7 +15,7 @@ export function readImages(values: FlagValues): readonly MessageImage[] {
 
 function readImageFile(path: string): Uint8Array {
   try {
-    const { size } = statSync(path);
+    const size = requireRegularFile(path);
     if (size > IMAGE_LIMITS.maxBytes) {
       throw usageError(`--image ${path} has ${size} bytes; the limit is ${IMAGE_LIMITS.maxBytes}`, '--image');
     }

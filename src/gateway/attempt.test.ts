@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { createManualClock, settle } from '../../test/support/manual-clock.ts';
 import type { SpanAttributes, Tracer } from '../runtime/requests/tracing.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { Route } from '../server/route.ts';
@@ -12,7 +13,9 @@ describe('an attempt', () => {
     const node = createNode('7', 'http://a');
     const client = new AbortController();
     const request = { method: 'POST', target: '/', headers: {}, body: new Uint8Array(), signal: client.signal };
-    return { node, client, result: attempt({ send, close() {} }, node, request) };
+    const clock = createManualClock();
+    const result = attempt({ send, close() {} }, node, request, { clock, headMs: 100, answerMs: 1000 });
+    return { node, client, clock, result };
   };
   const hang: Upstream['send'] = (_, { signal }) =>
     new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
@@ -26,6 +29,37 @@ describe('an attempt', () => {
     await expect(left.result).rejects.toMatchObject({ code: 'aborted', message: 'the client left' });
     const failed = open(() => Promise.reject(new RuvLLMError('remote_failed', 'refused', { data: { isSent: false } })));
     await expect(failed.result).rejects.toMatchObject({ message: 'refused', data: { isSent: false } });
+  });
+
+  test('[GW25] ends after its limits: for the headers, and for the first bytes of a stream or all of another answer', async () => {
+    const late = (ms: number) => ({
+      code: 'remote_failed',
+      message: `node 7 gave no answer within ${ms} ms`,
+      data: { isSent: true, isLate: true },
+    });
+    const silent = open(hang);
+    silent.clock.advance(99);
+    silent.clock.advance(1);
+    await expect(silent.result).rejects.toMatchObject(late(100));
+    for (const type of ['text/event-stream', 'application/json']) {
+      const body = (signal: AbortSignal) =>
+        (async function* () {
+          if (type === 'application/json') yield Uint8Array.of(1);
+          await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
+        })();
+      const { result, clock } = open(async (_, { signal }) => ({
+        status: 200,
+        headers: { 'content-type': type },
+        body: body(signal),
+      }));
+      await settle();
+      clock.advance(999);
+      clock.advance(1);
+      await expect(result).rejects.toMatchObject(late(1000));
+    }
+    const answered = open(async () => ({ status: 200, headers: {}, body: (async function* () {})() }));
+    await answered.result;
+    expect(answered.clock.numTimers).toBe(0);
   });
 
   test('[GW7] ends the request to the node only if there is more to read', async () => {

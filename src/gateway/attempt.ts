@@ -1,4 +1,5 @@
 import { linkAbort, onAbort } from '../core/abort.ts';
+import type { Clock } from '../core/clock.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { GatewayNode } from './node-table.ts';
 import { readUpTo } from './read-body.ts';
@@ -22,13 +23,34 @@ export interface Attempt {
 export const isStream = ({ headers }: Pick<Attempt, 'headers'>): boolean =>
   /^(text\/event-stream|application\/x-ndjson)/.test(headers['content-type'] ?? '');
 
+/** How long a request waits for a node. */
+export interface AttemptLimits {
+  readonly clock: Clock;
+  /** For the headers. */
+  readonly headMs: number;
+  /** For the first bytes of a stream after its headers, or for all of another answer. */
+  readonly answerMs: number;
+}
+
 /**
  * Sends a request to a node and waits for the first bytes of its answer, or for all of an answer that is no stream. Rejects if the
- * connection breaks before, the node is found to be lost, or the client leaves.
+ * connection breaks before, the node is found to be lost or takes too long, or the client leaves.
  */
-export async function attempt(upstream: Upstream, node: GatewayNode, request: UpstreamRequest): Promise<Attempt> {
+export async function attempt(
+  upstream: Upstream,
+  node: GatewayNode,
+  request: UpstreamRequest,
+  { clock, headMs, answerMs }: AttemptLimits,
+): Promise<Attempt> {
   const link = linkAbort(request.signal);
   let isNodeLost = false;
+  let lateMs: number | null = null;
+  const startTimer = (ms: number): (() => void) =>
+    clock.setTimer(ms, () => {
+      lateMs = ms;
+      link.abort();
+    });
+  let stopTimer = startTimer(headMs);
   const forgetNode = onAbort(node.lost.signal, () => {
     isNodeLost = true;
     link.abort();
@@ -39,7 +61,10 @@ export async function attempt(upstream: Upstream, node: GatewayNode, request: Up
   };
   try {
     const response = await upstream.send(node.url, { ...request, signal: link.signal });
+    stopTimer();
+    stopTimer = startTimer(answerMs);
     const { bytes, rest } = await readUpTo(response.body, isStream(response) ? 0 : MAX_HELD_BYTES);
+    stopTimer();
     return {
       status: response.status,
       headers: response.headers,
@@ -51,10 +76,15 @@ export async function attempt(upstream: Upstream, node: GatewayNode, request: Up
       },
     };
   } catch (error) {
+    stopTimer();
     unlink();
     link.abort();
     if (request.signal.aborted) throw new RuvLLMError('aborted', 'the client left', { cause: error });
     if (isNodeLost) throw new RuvLLMError('remote_failed', `node ${node.name} was lost`, { data: { isSent: true } });
+    if (lateMs !== null)
+      throw new RuvLLMError('remote_failed', `node ${node.name} gave no answer within ${lateMs} ms`, {
+        data: { isSent: true, isLate: true },
+      });
     throw error;
   }
 }

@@ -16,6 +16,8 @@ const HOP_BY_HOP = new Set([
 
 /** Who the client is, and through whom it came: nodes must not believe a client, and the gateway adds its own `via`. */
 const ORIGIN = new Set(['forwarded', 'x-real-ip', 'via']);
+/** The span of the request adds its own; an invalid one of a client goes no further. */
+const TRACE = new Set(['traceparent', 'tracestate']);
 const ORIGIN_PREFIX = 'x-forwarded-';
 
 /** Only the gateway checks pages of browsers: a node would compare their origin with its own address. */
@@ -29,7 +31,14 @@ export function requestHeaders(headers: Headers): Record<string, string> {
   const kept: Record<string, string> = {};
   const named = namedBy(headers.get('connection'));
   for (const [name, value] of headers) {
-    if (isPrivate(name, named) || BROWSER.has(name) || ORIGIN.has(name) || name.startsWith(ORIGIN_PREFIX)) continue;
+    if (
+      isPrivate(name, named) ||
+      BROWSER.has(name) ||
+      TRACE.has(name) ||
+      ORIGIN.has(name) ||
+      name.startsWith(ORIGIN_PREFIX)
+    )
+      continue;
     kept[name] = value;
   }
   return kept;

@@ -6,6 +6,7 @@ import { type Attempt, attempt, isStream } from './attempt.ts';
 import { type Choice, chooseNode, enterNode, type Leave, scaleFor } from './choose-node.ts';
 import { requestHeaders, responseHeaders } from './forward-headers.ts';
 import { type GatewayNode, isBehind, lacksModel, noteLackedModel, reportsModel, setHealth } from './node-table.ts';
+import { endWait, giveUpWait, isSilent, startWait } from './silence.ts';
 import type { ReleaseView } from './releases/release-view.ts';
 import type { GatewayBody, GatewayRequest, GatewayResponse, Upstream } from './types.ts';
 import { wholeRecords } from './whole-records.ts';
@@ -29,6 +30,9 @@ export interface ForwardOptions {
   askNodes(): Promise<void>;
   /** How long a request waits while no node is up. */
   readonly nodeWaitMs: number;
+  /** How long a node may take for the beginning of an answer that it can begin at once, and for a whole one. */
+  readonly firstByteMs: number;
+  readonly answerMs: number;
   /** Adapters that the fleet has published; null: none can be. */
   readonly releases: ReleaseView | null;
   /** Asks nodes that have not reported this release. */
@@ -37,6 +41,8 @@ export interface ForwardOptions {
   doubt(node: GatewayNode, reason: string): void;
   /** Called when a request was sent to another node, with the reason. */
   onRetry(node: GatewayNode, reason: string): void;
+  /** Called when a node accepts requests but does not answer them; others get them for a while. */
+  onSilent(node: GatewayNode): void;
 }
 
 export interface Forwarded {
@@ -49,6 +55,8 @@ export interface Forwarded {
   readonly choice: Choice<GatewayNode>;
   /** Whether a second run of the request changes nothing but its own answer. */
   readonly isRepeatable: boolean;
+  /** Whether its answer begins at once, even if a model takes minutes for all of it. */
+  readonly beginsAtOnce: boolean;
   /** Further headers for the node. */
   readonly headers: Readonly<Record<string, string>>;
   /** Called with the headers of the node's answer, before the first byte is passed on. */
@@ -87,8 +95,11 @@ export function createForwarder(options: ForwardOptions) {
       const serving = reporting.length > 0 ? reporting : able;
       // If no node is known to serve it, one of them says so with its own error.
       const candidates = serving.length > 0 || tried.size > 0 ? serving : up;
-      const node = chooseNode(candidates, sent.choice, scaleFor(options.numGateways()));
-      return node === null ? null : { node, leave: enterNode(node, sent.choice, ++turn) };
+      const awake = candidates.filter((one) => !isSilent(one, clock.now()));
+      const node = chooseNode(awake.length > 0 ? awake : candidates, sent.choice, scaleFor(options.numGateways()));
+      if (node === null) return null;
+      startWait(node, clock.now());
+      return { node, leave: enterNode(node, sent.choice, ++turn) };
     };
     if (isPublished) await untilCommitted(tried, request.signal);
     const first = find();
@@ -155,13 +166,16 @@ export function createForwarder(options: ForwardOptions) {
     let numLost = 0;
     let reason = 'no node is up';
     const endMs = clock.now() + options.nodeWaitMs;
+    const headMs = sent.beginsAtOnce ? options.firstByteMs : options.answerMs;
+    const limits = { clock, headMs, answerMs: options.answerMs };
     for (;;) {
       const chosen = await choose(sent, tried, endMs);
       if (chosen === null) break;
       const { node, leave } = chosen;
       tried.add(node);
       try {
-        const answer = await attempt(upstream, node, outgoing);
+        const answer = await attempt(upstream, node, outgoing, limits);
+        endWait(node, clock.now());
         const move = reasonToMove(node, answer, sent.model);
         if (move === null) {
           sent.onAnswer(node, answer);
@@ -174,11 +188,14 @@ export function createForwarder(options: ForwardOptions) {
         onRetry(node, move);
       } catch (error) {
         leave.all();
+        const isLate = error instanceof RuvLLMError && error.data['isLate'] === true;
+        const limitMs = isLate ? 0 : request.signal.aborted ? headMs : Infinity;
+        if (giveUpWait(node, clock.now(), limitMs)) options.onSilent(node);
         if (request.signal.aborted) throw error;
         reason = `node ${node.name}: ${(error as Error).message}`;
         const mayBeDone = error instanceof RuvLLMError && error.data['isSent'] === true;
         if (mayBeDone && !isRepeatable) throw lostWhileWriting(node, error);
-        options.doubt(node, (error as Error).message);
+        if (!isLate) options.doubt(node, (error as Error).message);
         if (mayBeDone && ++numLost >= MAX_LOST_NODES) {
           reason = `${numLost} nodes were lost while they handled this request; the last: ${(error as Error).message}`;
           break;

@@ -18,6 +18,10 @@ export interface GatewayLimits {
   readonly healthIntervalMs: number;
   /** Milliseconds that a request waits while no node is up. Default 5000. */
   readonly nodeWaitMs: number;
+  /** Milliseconds until an answer begins that a node can begin at once: a stream, or one that no model gives. Default 180,000. */
+  readonly firstByteMs: number;
+  /** Milliseconds until a node has given an answer that is no stream. Default 900,000. */
+  readonly answerMs: number;
 }
 
 /** Checks limits and fills in the defaults. */
@@ -31,5 +35,7 @@ export function resolveGatewayLimits(limits?: Partial<GatewayLimits>): GatewayLi
     burst: integerOption(400, 1, 1_000_000),
     healthIntervalMs: integerOption(1000, 10, 3_600_000),
     nodeWaitMs: integerOption(5000, 0, 600_000),
+    firstByteMs: integerOption(180_000, 10, 86_400_000),
+    answerMs: integerOption(900_000, 10, 86_400_000),
   });
 }

@@ -152,6 +152,97 @@ describe('a request without a sent byte', () => {
   });
 });
 
+describe('a node that answers /health and nothing else', () => {
+  const hang: Answer = ({ signal }) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(lost(true)), { once: true }));
+  const STREAMED = { body: { model: 'm', prompt: 'hi', stream: true } };
+  async function open(b: Answer = ok) {
+    let a = hang;
+    const clock = createManualClock();
+    const nodes = { 'http://a': (request: UpstreamRequest) => a(request), 'http://b': b };
+    const started = await start(nodes, { clock, limits: { firstByteMs: 1000, answerMs: 60_000 } });
+    const pass = async (ms: number): Promise<void> => {
+      await settle();
+      clock.advance(ms);
+      await settle();
+    };
+    const sentTo = (): number[] => ['http://a', 'http://b'].map((url) => started.upstream.sent[url]?.length ?? 0);
+    const reasons = async (): Promise<unknown> => {
+      const fleet = await ask(started.gateway, { path: '/fleet', method: 'GET' });
+      return (JSON.parse(await textOf(fleet)) as { nodes: { health: string; reason: string | null }[] }).nodes.map(
+        ({ health, reason }) => [health, reason],
+      );
+    };
+    return { ...started, clock, pass, sentTo, reasons, recover: () => void (a = ok) };
+  }
+
+  test('[GW25] loses its requests to another one, and gets no more for a while', async () => {
+    const { gateway, pass, sentTo, reasons, recover } = await open();
+    const first = ask(gateway, STREAMED);
+    await pass(1000);
+    expect((await first).headers['x-ruvllm-node']).toBe('2');
+    expect(await reasons()).toEqual([
+      ['up', 'it does not answer the requests that it accepts'],
+      ['up', null],
+    ]);
+    for (let i = 0; i < 5; i++) expect((await ask(gateway, STREAMED)).status).toBe(200);
+    expect(sentTo()).toEqual([1, 6]);
+    // After a while one request asks it again, and only one at a time.
+    await pass(10_000);
+    const answers = Array.from({ length: 4 }, () => ask(gateway, STREAMED));
+    await pass(1000);
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(sentTo()[0]).toBe(2);
+    recover();
+    await pass(10_000);
+    await ask(gateway, STREAMED);
+    expect(sentTo()[0]).toBe(2); // twice as long
+    await pass(10_000);
+    await ask(gateway, STREAMED);
+    await ask(gateway, STREAMED);
+    expect([sentTo()[0], await reasons()]).toEqual([
+      3,
+      [
+        ['up', null],
+        ['up', null],
+      ],
+    ]);
+  });
+
+  test('[GW25] is found although its clients leave before a limit passes', async () => {
+    const { gateway, pass, reasons } = await open(hang);
+    for (let i = 0; i < 4; i++) {
+      const client = new AbortController();
+      const left = ask(gateway, { ...STREAMED, signal: client.signal });
+      await pass(600);
+      client.abort();
+      expect((await left).status).toBe(499);
+    }
+    const silent = ['up', 'it does not answer the requests that it accepts'];
+    expect(await reasons()).toEqual([silent, silent]);
+  });
+
+  test('[GW25] keeps an answer that is no stream for longer, and a request that writes is not repeated', async () => {
+    const { gateway, pass, sentTo } = await open();
+    const whole = ask(gateway);
+    await pass(1000);
+    expect(sentTo()).toEqual([1, 0]);
+    await pass(59_000);
+    expect((await whole).headers['x-ruvllm-node']).toBe('2');
+    const { gateway: other, pass: wait, sentTo: sent } = await open();
+    const write = ask(other, { path: '/v1/conversations', body: {} });
+    await wait(60_000);
+    expect([(await write).status, sent()]).toEqual([502, [1, 0]]);
+  });
+
+  test('[GW25] is left out of the list of models', async () => {
+    const { gateway, pass } = await open(() => answer(200, { object: 'list', data: [{ id: 'm' }] }));
+    const list = ask(gateway, { path: '/v1/models', method: 'GET' });
+    await pass(5000);
+    expect(await textOf(await list)).toContain('"m"');
+  });
+});
+
 describe('a stream', () => {
   test('[GW6] that breaks off ends with whole events and an error in the format of its route', async () => {
     const half = (): UpstreamResponse => stream('data: {"a":1}\n\nda', 'ta: {"b":2}\n', '\ndata: {"c"', lost(true));

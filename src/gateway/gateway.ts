@@ -26,13 +26,14 @@ import { listModels } from './model-list.ts';
 import { createNode, type GatewayNode } from './node-table.ts';
 import { startProbes } from './probe-nodes.ts';
 import { readHints } from './request-hints.ts';
-import { isNodeRoute, isRepeatable } from './route-kinds.ts';
+import { beginsAtOnce, isNodeRoute, isRepeatable } from './route-kinds.ts';
 import type { FleetKeys } from '../server/fleet/fleet-keys.ts';
 import type { FleetBus } from './shared/fleet-bus.ts';
 import { followNodes } from './shared/membership.ts';
 import { followCommits } from './releases/release-view.ts';
 import type { ReleaseStore } from './releases/release-store.ts';
 import { createTenantUsage } from './shared/tenant-usage.ts';
+import { isSilent } from './silence.ts';
 import { openSpan } from './request-span.ts';
 import type { GatewayRequest, GatewayResponse, Upstream } from './types.ts';
 import { addVia, createGatewayId, isFromGateway, isFromSelf } from './via.ts';
@@ -145,12 +146,17 @@ export function createGateway(options: GatewayOptions): Gateway {
     numGateways,
     releases,
     nodeWaitMs: limits.nodeWaitMs,
+    firstByteMs: limits.firstByteMs,
+    answerMs: limits.answerMs,
     askNodes: probes.askNow,
     askBehind: probes.askBehind,
     doubt: probes.doubt,
     onRetry(node, reason) {
       metrics.countRetry(node.name);
       logger.log('warn', 'retry', { node: node.name, reason });
+    },
+    onSilent({ name, url }) {
+      logger.log('warn', 'node', { node: name, url, health: 'silent', reason: SILENT });
     },
   });
 
@@ -179,7 +185,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (path === '/fleet') {
       const release = releases?.number ?? 0;
       return json(200, {
-        nodes: nodes.map(describeNode),
+        nodes: nodes.map((node) => describeNode(node, clock.now())),
         gateways: numGateways(),
         texts: affinity?.numTexts ?? 0,
         release,
@@ -213,7 +219,8 @@ export function createGateway(options: GatewayOptions): Gateway {
         type: 'server_error',
       });
     }
-    browsers.check({ headers: request.headers, url: `http://${request.headers.get('host') ?? ''}/` });
+    const { headers, method } = request;
+    browsers.check({ headers, method, url: `http://${headers.get('host') ?? ''}/` });
     const { tenant } = await guard.admit(request.headers, ownScope ?? route?.scope ?? 'read');
     if (ownScope !== null) return answerOwn(path, request.headers);
     if (route === null) throw unknownRoute(request.method, path, match(request.method, path).allow);
@@ -224,7 +231,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     // Before the body: a request that will be refused must not fill the memory.
     const leave = enter(tenant);
     if (route.path === '/v1/models' || route.path === '/models') {
-      return listModels(nodes, upstream, request, addVia(request.headers, id)).finally(leave);
+      return listModels({ nodes, upstream, clock }, request, addVia(request.headers, id)).finally(leave);
     }
     const span = openSpan(tracer, route, request, requestId);
     const held = heldBytes.open(tenant);
@@ -238,7 +245,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     };
     try {
       const body = await request.readBody(held.add);
-      const { model, promptText } = readHints(body, request.headers.get('content-type'));
+      const { model, promptText, stream } = readHints(body, request.headers.get('content-type'));
       const plan = affinity?.plan({ tenant, model, promptText }) ?? null;
       return await forwarder.forward({
         request,
@@ -248,6 +255,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         model,
         choice: plan ?? { numTokens: Math.ceil(promptText.length / CHARS_PER_TOKEN), warmTokens: () => 0 },
         isRepeatable: isRepeatable(route),
+        beginsAtOnce: beginsAtOnce(route, stream),
         headers: { via: addVia(request.headers, id), ...span.headers, ...plan?.headers },
         onAnswer(node, answered) {
           span.answer(node.name, answered.status);
@@ -310,27 +318,23 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-const describeNode = ({
-  name,
-  url,
-  health,
-  reason,
-  numRequests,
-  numOtherRequests,
-  fleet,
-  blocks,
-}: GatewayNode): object => ({
-  node: name,
-  url,
-  health,
-  reason,
-  requests: numRequests,
-  other_requests: numOtherRequests,
-  blocks: blocks.size,
-  version: fleet?.version ?? null,
-  release: fleet?.release ?? null,
-  models: fleet?.models.map(({ id, modelHash, adapters }) => ({ id, hash: modelHash, adapters })) ?? null,
-});
+const SILENT = 'it does not answer the requests that it accepts';
+
+const describeNode = (node: GatewayNode, nowMs: number): object => {
+  const { name, url, health, reason, numRequests, numOtherRequests, fleet, blocks } = node;
+  return {
+    node: name,
+    url,
+    health,
+    reason: reason ?? (isSilent(node, nowMs) ? SILENT : null),
+    requests: numRequests,
+    other_requests: numOtherRequests,
+    blocks: blocks.size,
+    version: fleet?.version ?? null,
+    release: fleet?.release ?? null,
+    models: fleet?.models.map(({ id, modelHash, adapters }) => ({ id, hash: modelHash, adapters })) ?? null,
+  };
+};
 
 function text(status: number, content: string, type: string): GatewayResponse {
   return { status, headers: { 'content-type': type }, body: new TextEncoder().encode(content) };

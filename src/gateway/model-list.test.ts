@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { systemClock } from '../core/clock.ts';
 import { listModels } from './model-list.ts';
 import { createNode, setHealth } from './node-table.ts';
 import type { GatewayRequest, UpstreamRequest, UpstreamResponse } from './types.ts';
@@ -27,7 +28,7 @@ async function list(answers: readonly ([status: number, body: string | Uint8Arra
     return { status: answer[0], headers: {}, body: body() };
   }
   const request: GatewayRequest = { method: 'HEAD', target: '/v1/models?x=1', headers: new Headers({ accept: 'a' }), readBody: () => Promise.reject(new Error('no body')), signal: new AbortController().signal }; // prettier-ignore
-  const response = await listModels(nodes, { send, close() {} }, request, 'me');
+  const response = await listModels({ nodes, upstream: { send, close() {} }, clock: systemClock }, request, 'me');
   const text = new TextDecoder().decode(response.body as Uint8Array);
   return { status: response.status, text, sent, numReturned };
 }

@@ -1,10 +1,12 @@
+import type { Clock } from '../core/clock.ts';
 import { RuvLLMError } from '../core/errors.ts';
+import { attempt } from './attempt.ts';
 import { requestHeaders } from './forward-headers.ts';
 import type { GatewayNode } from './node-table.ts';
-import { readUpTo } from './read-body.ts';
 import type { GatewayRequest, GatewayResponse, Upstream } from './types.ts';
 
-const MAX_BYTES = 8 * 2 ** 20;
+/** A list is in the memory of a node. */
+const LIMIT_MS = 5000;
 
 interface ModelPage {
   readonly data: readonly { readonly id: string }[];
@@ -12,8 +14,7 @@ interface ModelPage {
 
 /** The models of all nodes together, in the format that the client asked for. A model that several nodes serve is listed once. */
 export async function listModels(
-  nodes: readonly GatewayNode[],
-  upstream: Upstream,
+  { nodes, upstream, clock }: { nodes: readonly GatewayNode[]; upstream: Upstream; clock: Clock },
   request: GatewayRequest,
   via: string,
 ): Promise<GatewayResponse> {
@@ -26,12 +27,12 @@ export async function listModels(
   };
   const up = nodes.filter(({ health }) => health === 'up');
   const answers = await Promise.all(
-    up.map(async ({ url }) => {
+    up.map(async (node) => {
       try {
-        const { status, headers, body } = await upstream.send(url, asked);
-        const { bytes, rest } = await readUpTo(body, MAX_BYTES);
-        if (rest !== null) await rest.return?.();
-        return { status, headers, bytes };
+        const answer = await attempt(upstream, node, asked, { clock, headMs: LIMIT_MS, answerMs: LIMIT_MS });
+        if (answer.rest !== null) await answer.rest.return?.();
+        answer.end();
+        return answer;
       } catch {
         return null; // its health is asked for anyway
       }

@@ -1,5 +1,6 @@
 import type { NodeLoad } from './choose-node.ts';
 import type { NodeFleetState } from './fleet-state.ts';
+import { createSilence, type NodeSilence } from './silence.ts';
 
 /**
  * `up` gets requests. `draining`, `loading`: the node says that it cannot answer now. `down`: it does not answer at all. `refused`: it
@@ -23,6 +24,7 @@ export interface GatewayNode extends NodeLoad {
   readonly lackedModels: Map<string, number>;
   /** Aborts when the node is lost; requests without a sent byte go elsewhere. */
   lost: AbortController;
+  readonly silence: NodeSilence;
 }
 
 /** `lastTurn` differs between gateways: those that start together would all send their first requests to the same nodes. */
@@ -40,6 +42,7 @@ export function createNode(name: string, url: string, lastTurn = 0): GatewayNode
     blocks: new Set(),
     lackedModels: new Map(),
     lost: new AbortController(),
+    silence: createSilence(),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Route } from '../server/route.ts';
 import { requestHeaders, responseHeaders } from './forward-headers.ts';
 import { createRouteMatcher } from './match-route.ts';
 import { readHints } from './request-hints.ts';
-import { isNodeRoute, isRepeatable } from './route-kinds.ts';
+import { beginsAtOnce, isNodeRoute, isRepeatable } from './route-kinds.ts';
 import { addVia, createGatewayId, isFromGateway, isFromSelf } from './via.ts';
 
 const routeOf = (method: string, path: string, more: Partial<Route> = {}): Route =>
@@ -56,13 +56,26 @@ describe('a route', () => {
 describe('the hints of a request', () => {
   const hints = (body: unknown, type: string | null = 'application/json') =>
     readHints(new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body)), type);
-  const none = { model: null, promptText: '' };
+  const none = { model: null, promptText: '', stream: null };
 
   test('are its model and the fields of its prompt, in the order of templates', () => {
     const body = { prompt: 'p', messages: [{ role: 'user' }], system: 's', tools: null, model: 'm', other: 1 };
-    expect(hints(body)).toEqual({ model: 'm', promptText: 'system:"s"\nmessages:[{"role":"user"}]\nprompt:"p"' });
-    expect(hints({ input: 0, instructions: '', model: 'x'.repeat(600) })).toEqual({ model: 'x'.repeat(512), promptText: 'instructions:""\ninput:0' }); // prettier-ignore
+    expect(hints(body)).toEqual({
+      ...none,
+      model: 'm',
+      promptText: 'system:"s"\nmessages:[{"role":"user"}]\nprompt:"p"',
+    });
+    expect(hints({ input: 0, instructions: '', model: 'x'.repeat(600) })).toEqual({
+      ...none,
+      model: 'x'.repeat(512),
+      promptText: 'instructions:""\ninput:0',
+    });
     expect(hints({ model: 7 }, 'application/problem+json')).toEqual(none);
+    expect([hints({ stream: true }).stream, hints({ stream: false }).stream, hints({ stream: 1 }).stream]).toEqual([
+      true,
+      false,
+      null,
+    ]);
   });
 
   test.each(['', 'null', '"text"', '7', '{', '[]', '{"__proto__":{"prompt":"p"}}'])('of %s are none', (body) => {
@@ -71,6 +84,12 @@ describe('the hints of a request', () => {
 
   test('are none without JSON', () => {
     expect([hints({ model: 'm' }, null), hints({ model: 'm' }, 'text/plain')]).toEqual([none, none]);
+    // As curl sends it.
+    expect(hints({ model: 'm', stream: false }, 'application/x-www-form-urlencoded')).toEqual({
+      ...none,
+      model: 'm',
+      stream: false,
+    });
   });
 
   test('of more than 64 KiB are read if the body nests at most 1000 levels deep', () => {
@@ -84,6 +103,17 @@ describe('the hints of a request', () => {
   });
 });
 
+test('[GW25] reads and streams begin at once', () => {
+  const begins = (method: 'GET' | 'POST', path: string, stream: boolean | null) =>
+    beginsAtOnce({ method, path } as Route, stream);
+  expect([
+    begins('GET', '/v1/chats', null),
+    begins('POST', '/api/chat', null),
+    begins('POST', '/v1/completions', true),
+  ]).toEqual([true, true, true]);
+  expect([begins('POST', '/api/chat', false), begins('POST', '/v1/completions', null)]).toEqual([false, false]);
+});
+
 describe('headers', () => {
   test('of the connection stay behind, also those that it names', () => {
     const sent = { te: 'x', 'keep-alive': 'x', 'x-a': '1', 'x-b': '2', accept: 'x' };
@@ -95,7 +125,19 @@ describe('headers', () => {
   });
 
   test('of a client that say who it is, or are of browsers and the fleet, stay behind', () => {
-    const names = ['forwarded', 'x-real-ip', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'origin', 'referer', 'sec-fetch-site', 'x-ruvllm-fleet-ask']; // prettier-ignore
+    const names = [
+      'forwarded',
+      'x-real-ip',
+      'via',
+      'x-forwarded-for',
+      'x-forwarded-proto',
+      'origin',
+      'referer',
+      'sec-fetch-site',
+      'x-ruvllm-fleet-ask',
+      'traceparent',
+      'tracestate',
+    ];
     expect(requestHeaders(new Headers(names.map((name) => [name, 'x'])))).toEqual({});
   });
 

@@ -17,6 +17,13 @@ const REPEATABLE: ReadonlySet<string> = new Set([
 export const isRepeatable = ({ method, path, isAnswer }: Route): boolean =>
   method === 'GET' || isAnswer === true || REPEATABLE.has(path);
 
+/** Routes of Ollama, whose answers are streams unless a request says otherwise. */
+const STREAMS: ReadonlySet<string> = new Set(['/api/chat', '/api/generate']);
+
+/** Whether a node can begin the answer at once: reads, and streams. `stream` is what the request says; null: nothing. */
+export const beginsAtOnce = ({ method, path }: Route, stream: boolean | null): boolean =>
+  method === 'GET' || (stream ?? STREAMS.has(path));
+
 /** Sessions of MCP live in the node that opened them. */
 const NODE_PATHS: ReadonlySet<string> = new Set(['/mcp']);
 

@@ -26,7 +26,7 @@ describe('redirects and the token', () => {
     const { hub, fake, platform } = await setUp(
       (_request, response) => !!response.writeHead(302, { location: address }).end(),
       undefined,
-      { token: 'hf_secret' },
+      { token: 'hf_secret', origins: [new URL(address).origin] },
     );
     await hub.pullModel('owner/repo');
     expect(elsewhere).toEqual([undefined]);
@@ -61,31 +61,48 @@ describe('redirects and the token', () => {
     expect(fetches.map((url) => new URL(url).host)).toEqual(Array(3).fill('hub.example'));
   });
 
-  test('follows redirects of a public hub only to public addresses', async () => {
-    const fetches: string[] = [];
-    const answer = async (url: string): Promise<Response> => {
-      fetches.push(url);
-      return new Response(null, { status: 302, headers: { location: 'http://10.0.0.7/model' } });
+  test('[K11] asks only origins that the operator has named as they are, all others at public addresses', async () => {
+    const asked: string[] = [];
+    const answer =
+      (how: string, location: string) =>
+      async (url: string): Promise<Response> => {
+        asked.push(`${how} ${new URL(url).host}`);
+        if (how === 'public' && url.includes('10.')) {
+          throw new RuvLLMError('download_failed', 'not public', { data: { isPrivate: true } });
+        }
+        return new Response(null, { status: 302, headers: { location } });
+      };
+    const pull = async (model: string, to: string, isFromClient = false): Promise<string> => {
+      asked.length = 0;
+      const platform = createTestPlatform({ fetch: answer('any', to), fetchPublic: answer('public', to) });
+      const hub = createHub({ platform, endpoint: 'http://10.0.0.1', origins: ['http://10.0.0.2:90'], maxAttempts: 1 });
+      return (await failure(hub.pullModel(model, { isFromClient }))).message;
     };
-    const publicOnly = async (url: string): Promise<Response> => {
-      throw new RuvLLMError('download_failed', `${url} is private`);
-    };
-    const open = (endpoint: string, isPrivate: boolean) =>
-      createHub({
-        platform: createTestPlatform({
-          fetch: answer,
-          fetchPublic: publicOnly,
-          isPrivateHost: async () => isPrivate,
-        }),
-        endpoint,
-        maxAttempts: 1,
-      });
-    expect((await failure(open('http://hub.example', false).pullModel('owner/repo'))).message).toMatch(/is private/);
-    expect(fetches.map((url) => new URL(url).host)).toEqual(['hub.example']);
-    // A hub of the user's own network may redirect within it; a name in a URL may not claim to be in it.
-    expect((await failure(open('http://hub.example', true).pullModel('owner/repo'))).message).toMatch(/10 redirects/);
-    const fromUrl = open('http://hub.example', true).pullModel('http://models.example/model.gguf');
-    expect((await failure(fromUrl)).message).toMatch(/is private/);
+    const refusal = 'not public; to allow it, add http://10.0.0.7 to RUVLLM_HUB_ORIGINS';
+    expect(await pull('owner/repo', 'http://10.0.0.7/model')).toBe(refusal);
+    expect(asked).toEqual(['any 10.0.0.1', 'public 10.0.0.7']);
+    expect(await pull('owner/repo', 'http://10.0.0.2:90/model')).toMatch(/10 redirects/);
+    expect(new Set(asked)).toEqual(new Set(['any 10.0.0.1', 'any 10.0.0.2:90']));
+    // The same URL, from the operator and from a client of a server.
+    expect(await pull('http://10.0.0.7/model.gguf', 'http://10.0.0.8/')).toContain('add http://10.0.0.8 to');
+    expect(asked).toEqual(['any 10.0.0.7', 'public 10.0.0.8']);
+    expect(await pull('http://10.0.0.7/model.gguf', 'http://10.0.0.8/', true)).toBe(refusal);
+    expect(asked).toEqual(['public 10.0.0.7']);
+    expect(await pull('owner/repo', 'http://user:secret@10.0.0.2:90/model')).toContain('without a usable address');
+  });
+
+  test('[K11] a hub names no further pages of its list at private addresses', async () => {
+    const { hub, fake } = await setUp(undefined, undefined, { maxAttempts: 1 });
+    const secret = await setUp();
+    fake.nextPage = `${secret.fake.endpoint.replace('127.0.0.1', 'localhost')}/api/models/x`;
+    expect((await failure(hub.pullModel('owner/repo'))).message).toContain('its address is not public');
+    expect(secret.fake.requests).toEqual([]);
+  });
+
+  test('origins are checked, and read from RUVLLM_HUB_ORIGINS', () => {
+    const open = (environment: Record<string, string>) => createHub({ platform: createTestPlatform({ environment }) });
+    expect(() => open({ RUVLLM_HUB_ORIGINS: 'http://10.0.0.1:9 https://store.example' })).not.toThrow();
+    expect(() => open({ RUVLLM_HUB_ORIGINS: 'http://10.0.0.1/path' })).toThrow('is not an origin such as');
   });
 
   test('reads the token from HF_TOKEN, then from the file; null means none', async () => {

@@ -31,6 +31,8 @@ export type FileReply = (
 export interface FakeHub {
   readonly endpoint: string;
   readonly requests: { url: string; headers: IncomingMessage['headers'] }[];
+  /** Named as the next page of the list of files; null: there is none. */
+  nextPage: string | null;
   close(): Promise<void>;
 }
 
@@ -68,21 +70,26 @@ export async function startFakeHub(
     requests.push({ url, headers: request.headers });
     const json = (value: unknown): void => void response.end(JSON.stringify(value));
     if (url === `/api/models/${repo}/revision/main`) return json({ sha: COMMIT });
-    if (url === `/api/models/${repo}/tree/${COMMIT}?recursive=true`) return json(files.map(toEntry));
+    if (url === `/api/models/${repo}/tree/${COMMIT}?recursive=true`) {
+      if (hub.nextPage !== null) response.setHeader('link', `<${hub.nextPage}>; rel="next"`);
+      return json(files.map(toEntry));
+    }
     const path = decodeURIComponent(url.replace(`/${repo}/resolve/${COMMIT}/`, ''));
     const file = files.find((candidate) => candidate.path === path);
     if (file === undefined) return void response.writeHead(404).end('no such thing');
     if (reply(request, response, file, count++) !== true) sendFile(request, response, file.bytes);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
+  const hub: FakeHub = {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
+    nextPage: null,
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
   };
+  return hub;
 }
 
 /** Node's platform with a new cache folder, an empty environment and no real waiting; removed after the test. */

@@ -81,7 +81,7 @@ export function toReply(context: PullContext, connection: AbortController, respo
 
 function nextHop(from: URL, location: string | null): URL {
   const next = location !== null && URL.canParse(location, from) ? new URL(location, from) : null;
-  if (next === null || !/^https?:$/.test(next.protocol)) {
+  if (next === null || !/^https?:$/.test(next.protocol) || next.username !== '' || next.password !== '') {
     throw new RuvLLMError('download_failed', `${from.host}: redirect without a usable address`);
   }
   if (from.protocol === 'https:' && next.protocol === 'http:' && !isLoopback(next)) {
@@ -90,17 +90,25 @@ function nextHop(from: URL, location: string | null): URL {
   return next;
 }
 
-/** A name that another site chose could resolve to a private address only while this asks. */
-const ADDRESS = /^(?:localhost\.?|[\d.]+|\[.*\])$/;
-
-/** Whether redirects may lead into private networks: the user's own endpoint, or the address the user gave, is in one. */
-async function mayRedirectToPrivate({ platform }: PullContext, start: URL, home: string): Promise<boolean> {
-  return (start.origin === home || ADDRESS.test(start.hostname)) && (await platform.isPrivateHost(start.hostname));
+/** The one rule for addresses: an origin that the operator has named as it is, any other one only if all its addresses are public. */
+export async function fetchAllowed(
+  { platform, namedOrigins }: PullContext,
+  url: URL,
+  init: RequestInit,
+): Promise<Response> {
+  if (namedOrigins.includes(url.origin)) return await platform.fetch(url.href, init);
+  try {
+    return await platform.fetchPublic(url.href, init);
+  } catch (error) {
+    if (!(error instanceof RuvLLMError) || error.data['isPrivate'] !== true) throw error;
+    const message = `${error.message}; to allow it, add ${url.origin} to RUVLLM_HUB_ORIGINS`;
+    throw new RuvLLMError('download_failed', message, { data: error.data });
+  }
 }
 
 /**
  * GET that follows redirects itself: the token goes only to the endpoint's origin, and never again after a redirect
- * elsewhere, and only hubs in a private network redirect to private addresses. The caller handles statuses (see `toStatusError`).
+ * elsewhere, and each address is checked. The caller handles statuses (see `toStatusError`).
  */
 export async function httpGet(
   context: PullContext,
@@ -108,21 +116,16 @@ export async function httpGet(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<HttpReply> {
   const home = new URL(context.options.endpoint).origin;
-  const start = new URL(address);
-  let url = start;
+  let url = new URL(address);
   let isHome = true;
-  let isPrivateAllowed: boolean | null = null;
   for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
     isHome &&= url.origin === home;
     const sent: Record<string, string> = { 'accept-encoding': 'identity', 'user-agent': 'ruvllm', ...headers };
     if (isHome && context.token !== null) sent['authorization'] = `Bearer ${context.token}`;
     const connection = new AbortController();
     const signal = context.signal === null ? connection.signal : AbortSignal.any([connection.signal, context.signal]);
-    const isGiven = url.origin === start.origin || url.origin === home;
-    if (!isGiven) isPrivateAllowed ??= await mayRedirectToPrivate(context, start, home);
-    const { fetch, fetchPublic } = context.platform;
     const response = await withDeadline(context, connection, context.options.connectTimeoutMs, url.host, () =>
-      (isGiven || isPrivateAllowed ? fetch : fetchPublic)(url.href, { headers: sent, redirect: 'manual', signal }),
+      fetchAllowed(context, url, { headers: sent, redirect: 'manual', signal }),
     );
     const reply = toReply(context, connection, response, url);
     if (!REDIRECTS.has(response.status)) return reply;

@@ -1,6 +1,6 @@
 import { trimEndOf } from '../core/trim.ts';
 import { RuvLLMError } from '../core/errors.ts';
-import { integerOption, optional, resolveOptions, stringOption } from '../core/options.ts';
+import { integerOption, optional, resolveOptions, stringListOption, stringOption } from '../core/options.ts';
 import type { HubPlatform } from './platform.ts';
 
 /** Sources and cache of models; all fields except the platform have a default. */
@@ -10,6 +10,8 @@ export interface HubOptions {
   cacheRoot?: string;
   /** A Hugging Face compatible hub; default: HF_ENDPOINT, then the public one. */
   endpoint?: string;
+  /** Further origins on private addresses that downloads may use, such as the storage of a hub; default: RUVLLM_HUB_ORIGINS. */
+  origins?: readonly string[];
   /** Sent only to the endpoint's origin; default: HF_TOKEN, then the login's token file. */
   token?: string | null;
   /** Branch, tag or commit on the hub; default main. */
@@ -26,6 +28,7 @@ export interface ResolvedHubOptions {
   readonly platform: HubPlatform;
   readonly cacheRoot: string;
   readonly endpoint: string;
+  readonly origins: readonly string[];
   readonly token: string | null;
   readonly revision: string;
   readonly connectTimeoutMs: number;
@@ -45,6 +48,18 @@ function readEndpoint(text: string): string {
   return trimEndOf(url.href, '/');
 }
 
+function readOrigins(texts: readonly string[]): readonly string[] {
+  return texts.map((text) => {
+    const url = URL.canParse(text) ? new URL(text) : null;
+    if (url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return url.origin;
+    const shown = JSON.stringify(text.slice(0, 120));
+    throw new RuvLLMError(
+      'invalid_option',
+      `RUVLLM_HUB_ORIGINS: ${shown} is not an origin such as http://10.0.0.5:9000`,
+    );
+  });
+}
+
 /** Validates the options and fills in defaults from the environment. */
 export function resolveHubOptions(options: HubOptions): ResolvedHubOptions {
   const { platform, ...values } = options;
@@ -52,6 +67,7 @@ export function resolveHubOptions(options: HubOptions): ResolvedHubOptions {
   const settings = resolveOptions('hub', values, {
     cacheRoot: stringOption(platform.cacheRoot),
     endpoint: stringOption(environment['HF_ENDPOINT'] || PUBLIC_ENDPOINT),
+    origins: optional(stringListOption(64, 2048)),
     token: optional(stringOption(null)),
     revision: stringOption('main'),
     connectTimeoutMs: integerOption(15_000, 1, 600_000),
@@ -62,7 +78,11 @@ export function resolveHubOptions(options: HubOptions): ResolvedHubOptions {
     throw new RuvLLMError('invalid_option', `"${settings.revision.slice(0, 80)}" is not a branch, tag or commit`);
   }
   const token = options.token === undefined ? environment['HF_TOKEN'] || null : settings.token;
-  return Object.freeze({ ...settings, platform, endpoint: readEndpoint(settings.endpoint), token: checkToken(token) });
+  const endpoint = readEndpoint(settings.endpoint);
+  const origins = readOrigins(
+    settings.origins ?? (environment['RUVLLM_HUB_ORIGINS'] ?? '').split(/[\s,]+/).filter(Boolean),
+  );
+  return Object.freeze({ ...settings, platform, endpoint, origins, token: checkToken(token) });
 }
 
 function checkToken(token: string | null): string | null {

@@ -20,6 +20,8 @@ export interface PullOptions {
   /** Cancels; the next pull resumes a hub download. */
   signal?: AbortSignal | null;
   onProgress?: (progress: PullProgress) => void;
+  /** Whether a client of a server named the model: local files do not count, and a URL must have a public address. Default false. */
+  isFromClient?: boolean;
 }
 
 /** Options of `resolveModelPath`. */
@@ -66,7 +68,7 @@ export interface Hub {
   isHubReachable(): Promise<boolean>;
   listModels(): Promise<readonly CachedModel[]>;
   showModel(reference: string): Promise<ModelDetails>;
-  removeModel(reference: string): Promise<RemovedModel>;
+  removeModel(reference: string, options?: Pick<PullOptions, 'isFromClient'>): Promise<RemovedModel>;
   resolveModelPath(reference: string, options?: ResolveModelOptions): Promise<string>;
   resolveDefaultModel(options?: DefaultModelOptions): Promise<DefaultChoice>;
 }
@@ -87,7 +89,7 @@ const KIND_NAMES: Readonly<Record<FileKind, string>> = {
   other: 'a device, pipe or socket',
 };
 
-const PULL_OPTIONS = ['signal', 'onProgress'] as const;
+const PULL_OPTIONS = ['signal', 'onProgress', 'isFromClient'] as const;
 const PUSH_OPTIONS = 'record create isPrivate replaceCard baseModel signal onProgress'.split(' ');
 /** A saved model can build on another one; a longer chain is a circle. */
 const MAX_CHAIN = 8;
@@ -105,13 +107,22 @@ export function createHub(options: HubOptions): Hub {
   const { files } = platform;
   const isTokenFileAllowed = options.token === undefined;
 
-  const parse = (text: string): ModelReference => parseModelReference(text, (path) => files.isFile(path));
+  const parse = (text: string, isFileAllowed = true): ModelReference =>
+    parseModelReference(text, (path) => isFileAllowed && files.isFile(path));
 
+  const namedOrigins = [new URL(resolved.endpoint).origin, ...resolved.origins];
+  const offlineContext: PullContext = {
+    platform,
+    options: resolved,
+    token: null,
+    namedOrigins,
+    signal: null,
+    onProgress: () => {},
+  };
   const createContext = async ({ signal = null, onProgress = () => {} }: PullOptions): Promise<PullContext> => {
     const token = await readHubToken(resolved, isTokenFileAllowed);
-    return { platform, options: resolved, token, signal, onProgress };
+    return { ...offlineContext, token, signal, onProgress };
   };
-  const offlineContext: PullContext = { platform, options: resolved, token: null, signal: null, onProgress: () => {} };
 
   const saved = openSavedModels(platform, resolved.cacheRoot);
 
@@ -141,8 +152,11 @@ export function createHub(options: HubOptions): Hub {
   };
 
   /** The first cached reference of a name, else the preferred one. */
-  const choose = async (text: string): Promise<{ reference: ModelReference; cached: CachedFile | null }> => {
-    const references = (await expandName(text)).map(parse);
+  const choose = async (
+    text: string,
+    isFileAllowed = true,
+  ): Promise<{ reference: ModelReference; cached: CachedFile | null }> => {
+    const references = (await expandName(text, { isFileAllowed })).map((one) => parse(one, isFileAllowed));
     for (const reference of references) {
       const cached = await findCached(reference);
       if (cached !== null) return { reference, cached };
@@ -162,15 +176,20 @@ export function createHub(options: HubOptions): Hub {
   };
 
   const pullReference = async (text: string, pullOptions: PullOptions): Promise<PulledModel> => {
-    const reference = parse(text);
+    const isFromClient = pullOptions.isFromClient === true;
+    const reference = parse(text, !isFromClient);
     if (reference.kind === 'path') {
+      // Neither the path nor whether it exists: a saved model may have told it.
+      if (isFromClient) throw new RuvLLMError('invalid_option', 'the model is a local file; nothing to pull');
       const path = await requireLocal(text, reference.path);
       throw new RuvLLMError('invalid_option', `${path} is a local file; nothing to pull`);
     }
     if (reference.kind === 'huggingface' && isOffline(platform.environment['HF_HUB_OFFLINE'])) {
       throw new RuvLLMError('download_failed', `${text}: HF_HUB_OFFLINE is set, so nothing is downloaded`);
     }
-    const context = await createContext(pullOptions);
+    const created = await createContext(pullOptions);
+    const isNamed = reference.kind === 'url' && !isFromClient;
+    const context = isNamed ? { ...created, namedOrigins: [...namedOrigins, new URL(reference.url).origin] } : created;
     if (reference.kind === 'huggingface')
       return await (await import('./huggingface-pull.ts')).pullFromHub(context, reference);
     const { requireWholeModel } = await import('./whole-model.ts');
@@ -182,8 +201,10 @@ export function createHub(options: HubOptions): Hub {
 
   /** Pulls the first reachable source of a name. */
   const pull = async (text: string, pullOptions: PullOptions): Promise<PulledModel> => {
-    const references = await expandName(text);
-    const { cached, reference } = references.length === 1 ? { cached: null, reference: null } : await choose(text);
+    const isFileAllowed = pullOptions.isFromClient !== true;
+    const references = await expandName(text, { isFileAllowed });
+    const { cached, reference } =
+      references.length === 1 ? { cached: null, reference: null } : await choose(text, isFileAllowed);
     if (cached !== null) return await pullReference(formatModelReference(reference), pullOptions);
     for (const [index, one] of references.entries()) {
       try {
@@ -259,11 +280,12 @@ export function createHub(options: HubOptions): Hub {
     },
     listModels: () => listCachedModels(offlineContext),
     showModel,
-    async removeModel(text) {
+    async removeModel(text, options = {}) {
+      rejectUnknown('removeModel', options, ['isFromClient']);
       // Only the definition: the file may have other users.
       if (await saved.remove(text)) return { removed: [text], freedBytes: 0 };
       const { removeModel } = await import('./remove-model.ts');
-      return await removeModel(offlineContext, (await choose(text)).reference);
+      return await removeModel(offlineContext, (await choose(text, options.isFromClient !== true)).reference);
     },
     async resolveModelPath(reference, settings = {}) {
       rejectUnknown('resolveModelPath', settings, [...PULL_OPTIONS, 'download']);

@@ -15,7 +15,14 @@ function setUp(): {
   const platform = createTestPlatform();
   const phases: string[] = [];
   const onProgress: PullContext['onProgress'] = ({ phase }) => void phases.push(phase);
-  const context = { platform, options: resolveHubOptions({ platform }), token: null, signal: null, onProgress };
+  const context = {
+    platform,
+    options: resolveHubOptions({ platform }),
+    token: null,
+    namedOrigins: [],
+    signal: null,
+    onProgress,
+  };
   const folder = join(platform.cacheRoot, 'locks');
   const plant = (text: string, ageMs = 0): void => {
     mkdirSync(folder, { recursive: true });

@@ -94,8 +94,6 @@ export interface HubPlatform {
   fetch(url: string, init: RequestInit): Promise<Response>;
   /** As `fetch` without following redirects, but refuses hosts with an address outside the public Internet. */
   fetchPublic(url: string, init: RequestInit): Promise<Response>;
-  /** Whether the host of a URL has private addresses only. */
-  isPrivateHost(hostname: string): Promise<boolean>;
   createHasher(algorithm: HashAlgorithm): Hasher;
   gunzip(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
   /** Runs the user's npm without a shell; `not_found` if it is not installed. */

@@ -18,6 +18,8 @@ export interface PullContext {
   readonly platform: HubPlatform;
   readonly options: ResolvedHubOptions;
   readonly token: string | null;
+  /** Origins that the operator has named, which may be private. All others must be public. */
+  readonly namedOrigins: readonly string[];
   readonly signal: AbortSignal | null;
   readonly onProgress: (progress: PullProgress) => void;
 }

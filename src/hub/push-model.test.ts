@@ -112,12 +112,12 @@ interface Setup {
   push(options?: PushOptions): Promise<PushedModel>;
 }
 
-function setUp(fake: UploadHub, token: string | null = TOKEN): Setup {
+function setUp(fake: UploadHub, token: string | null = TOKEN, origins: readonly string[] = []): Setup {
   const platform = createTestPlatform();
   const path = join(dirname(platform.cacheRoot), 'model-Q8_0.gguf');
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, BYTES);
-  const hub = createHub({ platform, endpoint: fake.endpoint, token });
+  const hub = createHub({ platform, endpoint: fake.endpoint, token, origins });
   return { path, hub, platform, push: (options) => hub.pushModel(path, 'owner/repo', options) };
 }
 
@@ -261,20 +261,23 @@ test('refuses a file that changes during the upload', async () => {
   expect(fake.commitLines).toEqual([]);
 });
 
-test('never sends the token to another host', async () => {
+test('sends bytes to a store at a private address only if the operator has named it, and never the token', async () => {
   const store = await startUploadHub();
+  const origin = store.endpoint.replace('127.0.0.1', 'localhost');
   const fake = await startUploadHub({
     reply(call, response) {
       if (!call.endsWith('/objects/batch')) return false;
       const upload = {
-        href: `${store.endpoint.replace('127.0.0.1', 'localhost')}/store/whole`,
+        href: `${origin}/store/whole`,
         header: { 'x-store': '1' },
       };
       response.end(JSON.stringify({ objects: [{ oid: OID, size: BYTES.length, actions: { upload } }] }));
       return true;
     },
   });
-  await setUp(fake).push();
+  expect((await failure(setUp(fake).push())).message).toContain(`add ${origin} to RUVLLM_HUB_ORIGINS`);
+  expect(store.calls).toEqual([]);
+  await setUp(fake, TOKEN, [origin]).push();
   expect(store.calls).toEqual(['PUT /store/whole']);
   expect(store.authorizations).toEqual([undefined]);
 });

@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
-import { readJson, toReply, withDeadline, type HttpReply } from './http.ts';
+import { fetchAllowed, readJson, toReply, withDeadline, type HttpReply } from './http.ts';
 import type { PullContext } from './pull-context.ts';
 
 /** A request with a body. */
@@ -18,11 +18,11 @@ const MAX_REASON = 200;
 const TRANSIENT = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 /**
- * Sends bytes to a hub or to a store that the hub names. The token goes to the hub's origin only, redirects are not followed, and a public
- * hub cannot send bytes to private addresses.
+ * Sends bytes to a hub or to a store that the hub names. The token goes to the hub's origin only, redirects are not followed, and a hub
+ * cannot send bytes to private addresses that the operator has not named.
  */
 export async function sendUpload(context: PullContext, request: UploadRequest): Promise<HttpReply> {
-  const { platform, options, token } = context;
+  const { options, token } = context;
   const home = new URL(options.endpoint);
   const url = URL.canParse(request.url) ? new URL(request.url) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || (home.protocol === 'https:' && url.protocol === 'http:')) {
@@ -31,7 +31,6 @@ export async function sendUpload(context: PullContext, request: UploadRequest): 
   const isHome = url.origin === home.origin;
   const headers: Record<string, string> = { 'user-agent': 'ruvllm', ...request.headers };
   if (isHome && token !== null) headers['authorization'] = `Bearer ${token}`;
-  const isTrusted = isHome || (await platform.isPrivateHost(home.hostname));
   const connection = new AbortController();
   const signal = context.signal === null ? connection.signal : AbortSignal.any([connection.signal, context.signal]);
   const { body, method } = request;
@@ -39,7 +38,7 @@ export async function sendUpload(context: PullContext, request: UploadRequest): 
   const init = { method, headers, body, signal, redirect: 'manual', ...(isStream ? { duplex: 'half' } : {}) };
   try {
     const response = await withDeadline(context, connection, UPLOAD_TIMEOUT_MS, url.host, () =>
-      (isTrusted ? platform.fetch : platform.fetchPublic)(url.href, init as RequestInit),
+      fetchAllowed(context, url, init as RequestInit),
     );
     return toReply(context, connection, response, url);
   } catch (error) {

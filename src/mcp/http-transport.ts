@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
+import { parseMediaType } from '../core/media-type.ts';
 import { readSse } from '../core/sse-reader.ts';
 import { isRecord, type JsonRpcMessage } from './json-rpc.ts';
 import { MCP_LIMITS } from './limits.ts';
@@ -72,7 +73,7 @@ export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttp
 
   /** Reads the reply; a stream that stays open is left after the reply to this message. */
   async function read(response: Response, id: unknown): Promise<void> {
-    const type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
+    const type = parseMediaType(response.headers.get('content-type'))?.type;
     if (response.body === null) return;
     const chunks = response.body as unknown as AsyncIterable<Uint8Array>;
     if (type === 'text/event-stream') {

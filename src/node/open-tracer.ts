@@ -1,4 +1,11 @@
+import type { TraceContext } from '../runtime/requests/caller.ts';
 import { silentTracer, type Tracer } from '../runtime/requests/tracing.ts';
+
+interface SpanContext {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly traceFlags: number;
+}
 
 /** The used part of `@opentelemetry/api`, an optional package. */
 interface OpenTelemetry {
@@ -13,7 +20,7 @@ interface OpenTelemetry {
         setStatus(status: { code: number }): unknown;
         setAttribute(name: string, value: string): unknown;
         end(): void;
-        spanContext?(): { readonly traceId: string; readonly spanId: string; readonly traceFlags: number };
+        spanContext?(): SpanContext;
       };
     };
     getSpan(context: unknown): unknown;
@@ -27,6 +34,17 @@ const SPAN_KINDS = { internal: 0, server: 1 } as const;
 const STATUS_ERROR = 2;
 /** In a variable, so that compiler and bundlers do not resolve the optional package. */
 const PACKAGE: string = '@opentelemetry/api';
+
+/** Without an SDK the API has spans with zeros for ids, which no trace may have; the trace of the client then goes on as it is. */
+const isId = (id: string): boolean => /[^0]/.test(id);
+
+function contextOf(own: SpanContext | undefined, trace: TraceContext | null): TraceContext | null {
+  if (own === undefined || !isId(own.traceId) || !isId(own.spanId)) return trace;
+  const { traceId, spanId, traceFlags } = own;
+  const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+  const tracestate = trace?.traceId === traceId ? trace.headers['tracestate'] : undefined;
+  return { traceId, headers: { traceparent, ...(tracestate === undefined ? {} : { tracestate }) } };
+}
 
 /** OpenTelemetry spans if its API is installed, otherwise none. */
 export async function openTracer(
@@ -46,13 +64,8 @@ export async function openTracer(
       const isNested = trace === null || (kind === 'server' && api.trace.getSpan(active) !== undefined);
       const parent = isNested ? active : api.propagation.extract(active, trace.headers);
       const span = tracer.startSpan(name, { kind: SPAN_KINDS[kind], attributes }, parent);
-      const own = span.spanContext?.();
-      const flags = (own?.traceFlags ?? 0).toString(16).padStart(2, '0');
       return {
-        context:
-          own === undefined
-            ? trace
-            : { traceId: own.traceId, headers: { traceparent: `00-${own.traceId}-${own.spanId}-${flags}` } },
+        context: contextOf(span.spanContext?.(), trace),
         set: (more) => void span.setAttributes(more),
         end(errorType) {
           if (errorType !== null) {

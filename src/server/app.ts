@@ -97,6 +97,8 @@ export interface ServerOptions {
   readonly mcp?: McpAccess | null;
   /** Reads files of models for keys with the scope `download`. Default: none, and they cannot be downloaded. */
   readonly modelFiles?: ModelFiles | null;
+  /** Finds the adapter that a client names by a path; throws for files that clients must not name. Default: none can be loaded. */
+  readonly findAdapter?: ((path: string) => Promise<string>) | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -208,6 +210,7 @@ export function createServer(options: ServerOptions): Server {
     pulls,
     library,
     modelFiles: options.modelFiles ?? null,
+    findAdapter: options.findAdapter ?? null,
     stored,
     chats,
     batches,

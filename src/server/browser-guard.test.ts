@@ -39,6 +39,37 @@ test('[K6] rejects what pages of other sites embed, and accepts links and its ow
   for (const site of ['none', 'same-origin']) expect([site, await ask(site, 'no-cors')]).toEqual([site, 200]);
 });
 
+test('[K6] rejects reports that browsers send by themselves, and forms of other sites that navigate', async () => {
+  const { fetch } = createTestServer([], { browsers: { hosts: LOOPBACK, corsOrigins: [] } });
+  const post = async (path: string, headers: Record<string, string>): Promise<unknown> => {
+    const url = `http://localhost:8080${path}`;
+    const response = await fetch(new Request(url, { method: 'POST', headers, body: '{"text":"planted","name":"x"}' }));
+    return ((await response.json()) as { error?: { code?: string } }).error?.code;
+  };
+  const types = [
+    'application/reports+json',
+    'Application/CSP-Report ; x=y',
+    'application/expect-ct-report+json',
+    'text/ping',
+  ];
+  for (const type of types) {
+    for (const path of [
+      '/admin/memory/add',
+      '/admin/memory/documents?name=x',
+      '/v1/files',
+      '/v1/responses',
+      '/nowhere',
+    ]) {
+      expect([type, path, await post(path, { 'content-type': type })]).toEqual([type, path, 'origin_not_allowed']);
+    }
+  }
+  for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x']) {
+    const site = { 'content-type': type, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' };
+    expect(await post('/admin/memory/documents?name=x', site)).toBe('origin_not_allowed');
+    expect(await post('/admin/memory/documents?name=x', { 'content-type': type })).toBe('not_implemented');
+  }
+});
+
 test('sends CORS headers to allowed sites', async () => {
   const { fetch } = createTestServer([], {
     isOpen: false,

@@ -1,3 +1,5 @@
+import type { MediaType } from '../core/media-type.ts';
+import { isReport, readBodyType } from './body-type.ts';
 import { refusal } from './errors.ts';
 
 /** Which web pages may call the server. */
@@ -11,7 +13,7 @@ export interface BrowserGuardOptions {
 /** Protects against DNS rebinding and pages of other sites. */
 export interface BrowserGuard {
   /** Throws a 403 if the host or the origin is not allowed. */
-  check(request: Pick<Request, 'headers' | 'url'>): void;
+  check(request: Pick<Request, 'headers' | 'url' | 'method'>, bodyType?: MediaType | null): void;
   /** CORS headers of the response; none without an allowed origin. */
   headersFor(request: Pick<Request, 'headers'>): Readonly<Record<string, string>>;
 }
@@ -19,11 +21,13 @@ export interface BrowserGuard {
 export function createBrowserGuard({ hosts, corsOrigins }: BrowserGuardOptions): BrowserGuard {
   const isAllowed = (origin: string): boolean => corsOrigins.includes('*') || corsOrigins.includes(origin);
   return {
-    check(request) {
+    check(request, bodyType = readBodyType(request.headers)) {
       const host = request.headers.get('host') ?? new URL(request.url).host;
       if (hosts !== null && !hosts.includes(nameOf(host))) {
         throw refusal(403, 'host_not_allowed', `the host ${JSON.stringify(host.slice(0, 200))} is not allowed`);
       }
+      if (isReport(bodyType))
+        throw refusal(403, 'origin_not_allowed', `reports of browsers (${bodyType!.type}) are not allowed`);
       const origin = request.headers.get('origin');
       if (origin === null) return refuseEmbedding(request, corsOrigins.includes('*'));
       if (isAllowed(origin)) return;
@@ -47,11 +51,12 @@ export function createBrowserGuard({ hosts, corsOrigins }: BrowserGuardOptions):
 }
 
 /** Scripts, images and fetches of another site's page without an `Origin`: it could not read the response, but could time it. */
-function refuseEmbedding({ headers }: Pick<Request, 'headers'>, isForAll: boolean): void {
+function refuseEmbedding({ headers, method }: Pick<Request, 'headers' | 'method'>, isForAll: boolean): void {
   const site = headers.get('sec-fetch-site');
   const isOtherSite = site === 'cross-site' || site === 'same-site';
   // A link to the dashboard is a navigation; frames are refused by the dashboard's own policy.
-  if (isForAll || !isOtherSite || headers.get('sec-fetch-mode') === 'navigate') return;
+  const isLink = headers.get('sec-fetch-mode') === 'navigate' && (method === 'GET' || method === 'HEAD');
+  if (isForAll || !isOtherSite || isLink) return;
   throw refusal(403, 'origin_not_allowed', 'requests from pages of other sites are not allowed');
 }
 

@@ -1,5 +1,6 @@
 import type { BatchCaller, Caller } from './caller.ts';
 import { describeFailure, type Failure, isRefusal, refusal, refusedCaller } from './errors.ts';
+import { readBodyType } from './body-type.ts';
 import { readJsonBody } from './json-body.ts';
 import type { LogFields } from './logger.ts';
 import type { ErrorFormat, Exchange, Route } from './route.ts';
@@ -34,12 +35,13 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
   const requestId = crypto.randomUUID();
   const clientRequestId = readClientRequestId(request.headers);
   const trace = readTraceContext(request.headers);
+  const bodyType = readBodyType(request.headers);
   let caller: Caller = { requestId, tenant: '', keyId: null, scopes: [], signal: request.signal, trace };
   let response: Response;
   let failureFields: LogFields = {};
   const ignoredNames: string[] = [];
   try {
-    if (batchCaller === null) browsers.check(request);
+    if (batchCaller === null) browsers.check(request, bodyType);
     if (request.method === 'OPTIONS' && request.headers.has('access-control-request-method')) {
       response = new Response(null, { status: 204 });
     } else {
@@ -49,7 +51,7 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
           ? await services.guard.admit(request.headers, route?.scope ?? 'read')
           : admitBatch(services, batchCaller)),
       };
-      const readBody = (): Promise<unknown> => readJsonBody(request, services.limits, services.clock);
+      const readBody = (): Promise<unknown> => readJsonBody(request, services.limits, services.clock, bodyType);
       const readRequest = async <T>(read: (body: unknown) => T): Promise<T> => {
         const body = await readBody();
         if (services.isStrict) return read(body);
@@ -61,7 +63,7 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
         if (services.isStrict) rejectField(name);
         ignoredNames.push(name);
       };
-      const exchange = { request, params, caller, services, readBody, readRequest, ignoreField };
+      const exchange = { request, params, caller, services, bodyType, readBody, readRequest, ignoreField };
       if (route !== null) response = await (await route.load()).handle(exchange);
       else response = answerUnmatched(request, allow);
     }

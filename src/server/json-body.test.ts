@@ -95,10 +95,19 @@ test('[S3] rejects bytes that are not UTF-8 instead of replacing them', async ()
 });
 
 test('accepts only JSON, which pages of other sites cannot send without a preflight', async () => {
-  for (const type of ['text/plain', 'application/x-www-form-urlencoded', '', 'application/jsonx']) {
+  const others = [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    '',
+    'application/jsonx',
+    'application/reports+json',
+    'application/x+json',
+    'application/json, text/plain',
+  ];
+  for (const type of others) {
     expect(await refusalOf(post('{}', { 'content-type': type })), type).toMatchObject({ status: 415 });
   }
-  for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON']) {
+  for (const type of ['application/json', 'Application/JSON ; Charset="utf-8"', 'application/ld+json']) {
     expect(await readJsonBody(post('{}', { 'content-type': type }), LIMITS)).toEqual({});
   }
   expect(await refusalOf(post('{}', { 'content-encoding': 'gzip' }))).toMatchObject({ status: 415 });

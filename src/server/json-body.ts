@@ -1,5 +1,7 @@
 import { type Clock, systemClock } from '../core/clock.ts';
 import { RuvLLMError } from '../core/errors.ts';
+import type { MediaType } from '../core/media-type.ts';
+import { isJson, readBodyType } from './body-type.ts';
 import { refusal } from './errors.ts';
 import type { ServerLimits } from './limits.ts';
 
@@ -22,12 +24,10 @@ export async function readJsonBody(
   request: Request,
   limits: BodyLimits,
   clock: Pick<Clock, 'setTimer'> = systemClock,
+  bodyType: MediaType | null = readBodyType(request.headers),
 ): Promise<unknown> {
-  const type = request.headers.get('content-type') ?? '';
   // Pages of other sites can send text/plain without a CORS preflight, but not JSON.
-  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
-    throw refusal(415, 'unsupported_media_type', `the body must be application/json, got ${JSON.stringify(type)}`);
-  }
+  if (!isJson(bodyType)) throw unsupportedType('application/json', request.headers);
   const encoding = request.headers.get('content-encoding') ?? 'identity';
   if (encoding !== 'identity') {
     throw refusal(415, 'unsupported_encoding', `the content-encoding ${JSON.stringify(encoding)} is not supported`);
@@ -40,6 +40,12 @@ export async function readJsonBody(
   const value = parse(bytes);
   if (isLarge) await pause(clock);
   return value;
+}
+
+/** A 415 for a body of another type. */
+export function unsupportedType(expected: string, headers: Headers): Error {
+  const given = JSON.stringify((headers.get('content-type') ?? '').slice(0, 200));
+  return refusal(415, 'unsupported_media_type', `the body must be ${expected}, got ${given}`);
 }
 
 const pause = (clock: Pick<Clock, 'setTimer'>): Promise<void> =>

@@ -1,3 +1,4 @@
+import type { MediaType } from '../core/media-type.ts';
 import type { Caller } from './caller.ts';
 import type { Failure } from './errors.ts';
 import type { Services } from './services.ts';
@@ -12,6 +13,7 @@ export interface Exchange {
   readonly params: Readonly<Record<string, string>>;
   readonly caller: Caller;
   readonly services: Services;
+  readonly bodyType: MediaType | null;
   /** Parses the JSON body within the limits. */
   readBody(): Promise<unknown>;
   /**

@@ -51,6 +51,8 @@ export interface Services {
   readonly library: ModelLibrary | null;
   /** Null: files of models cannot be downloaded. */
   readonly modelFiles: ModelFiles | null;
+  /** Null: adapters cannot be loaded from files. */
+  readonly findAdapter: ((path: string) => Promise<string>) | null;
   /** Responses, conversations and chat completions. */
   readonly stored: ObjectStore;
   /** Null: no memory. */

@@ -83,7 +83,8 @@ export const { flags, help, run } = actionCommand('adapters', {
   },
   load: {
     args: '<name> <path>',
-    description: "load an adapter on a server from a path on the server's machine, replacing one of the same name",
+    description:
+      'load an adapter on a server from its folders of adapters (--adapter-folder), replacing one of the same name',
     flags: LOAD_ADAPTER_FLAGS,
     async run(context, [name, path]) {
       const { '--model': model, '--tenant': tenant } = context.values;

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RuvLLMError } from '../../core/errors.ts';
@@ -9,6 +9,7 @@ import { defineFlags, type Flag } from '../flags.ts';
 import { dateOf } from '../memory/show.ts';
 import { askServer, askServerForText, type NamedServer, readServer } from '../servers/ask-server.ts';
 import { usageError } from '../usage-error.ts';
+import { readRegularFile } from '../../platform/node/files/json-file.ts';
 
 const SERVER_FLAGS: readonly Flag[] = [
   { ...URL_FLAG, description: `${URL_FLAG.description}; default http://127.0.0.1:8080` },
@@ -59,12 +60,7 @@ function endpointOf(text: string, path: string): string {
 }
 
 function readRequests({ io }: CommandContext, path: string): string {
-  try {
-    return readFileSync(resolve(io.folder ?? '.', path), 'utf8');
-  } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    throw new RuvLLMError(code === 'ENOENT' ? 'not_found' : 'io', `cannot read ${path}: ${code}`, { cause: error });
-  }
+  return new TextDecoder().decode(readRegularFile(resolve(io.folder ?? '.', path)));
 }
 
 async function upload(context: CommandContext, path: string, text: string): Promise<string> {

@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import { parseModelfile } from '../../server/wire/ollama/modelfile.ts';
 import type { CommandRunner } from '../command.ts';
 import { defineFlags, type Flag } from '../flags.ts';
 import { openHub } from '../open-hub.ts';
+import { readRegularFile } from '../../platform/node/files/json-file.ts';
 
 export const flags: readonly Flag[] = defineFlags({
   '--file <path>': 'the Modelfile; default ./Modelfile',
@@ -15,7 +16,7 @@ export const run: CommandRunner = async ({ output, args, values }) => {
   const name = args[0]!;
   const path = (values['--file'] as string | undefined) ?? 'Modelfile';
   if (!existsSync(path)) throw new RuvLLMError('not_found', `Modelfile ${path} does not exist; name it with -f`);
-  const definition = parseModelfile(readFileSync(path, 'utf8'));
+  const definition = parseModelfile(new TextDecoder().decode(readRegularFile(path)));
   // Paths are relative to the Modelfile.
   const inFolder = (text: string): string => resolve(dirname(path), text);
   const isFile = /^[.~/\\]/.test(definition.from) || existsSync(inFolder(definition.from));

@@ -15,6 +15,10 @@ export const GATEWAY_LIMIT_FLAGS: readonly Flag[] = defineFlags({
   '--requests-per-minute <x> requestsPerMinute': 'rate limit per tenant, on all nodes together; default 12000',
   '--health-interval <seconds> healthIntervalMs': 'how often each node is asked for its health; default 1',
   '--node-wait <seconds> nodeWaitMs': 'how long a request waits while no node is up; default 5',
+  '--first-byte-timeout <seconds> firstByteMs':
+    'how long a node may take to begin a stream, before another one gets the request; default 180',
+  '--answer-timeout <seconds> answerMs':
+    'how long a node may take for an answer that is no stream, before another one gets the request; default 900',
 });
 
 export const GATEWAY_FLAGS: readonly Flag[] = [

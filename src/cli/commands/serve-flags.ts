@@ -47,6 +47,7 @@ export const SERVE_DEFAULTS = {
   ...SERVE_ADDRESS,
   alias: [],
   adapter: [],
+  adapterFolder: [],
   cors: [],
   mcp: [],
   mcpUrls: false,
@@ -69,6 +70,8 @@ export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables([
     '--alias <name=model>...': 'additional name of a served model (repeatable)',
     '--adapter <name=path>...':
       'LoRA adapter of the first model, requested as MODEL:NAME: a GGUF file or a PEFT folder (repeatable)',
+    '--adapter-folder <folder>...':
+      'folder whose adapters admin keys may load over HTTP, besides the model cache (repeatable)',
     '--models-budget <size>': 'memory budget of loaded models; unloads the least recently used one',
     '--cors <origin>...': 'origin whose pages may call the server; requires API keys (repeatable)',
     '--route-config <file>': 'JSON file with routing candidates for the model "auto"; see docs/routing.md',

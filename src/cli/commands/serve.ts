@@ -1,5 +1,6 @@
 import { openDashboardFiles } from '../../node/server/dashboard-files.ts';
 import { prepareEngineThread } from '../../node/engine/spawn-engine.ts';
+import { createAdapterFolders } from '../../node/server/adapter-folders.ts';
 import { defaultKeyFolder } from '../../node/server/key-folder.ts';
 import { createFolderErasure, defaultMasterKeyPath, keptStateProblems, spillFolder } from '../../node/kept-state.ts';
 import { openTracer } from '../../node/open-tracer.ts';
@@ -144,6 +145,7 @@ export const run: CommandRunner = async (commandContext) => {
     library: createServedLibrary(hub),
     mcp,
     modelFiles: createModelFiles(),
+    findAdapter: createAdapterFolders([hub.cacheRoot, ...((values['--adapter-folder'] as string[] | undefined) ?? [])]),
     freeDiskBytes: () => nodeHubFiles.freeBytes(defaultKeyFolder()),
   });
   let listening: Listening;

@@ -23,7 +23,8 @@ function createFakes(content: string | Uint8Array = TINY, isHubReachable = true)
       requests.push(reference);
       return path;
     },
-    async pullModel(reference: string) {
+    async pullModel(reference: string, { isFromClient }: { isFromClient?: boolean }) {
+      expect(isFromClient).toBe(true); // neither local files nor private addresses
       requests.push(reference);
       return { path, sizeBytes: 7, isDownloaded: true };
     },

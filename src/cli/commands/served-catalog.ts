@@ -85,7 +85,7 @@ export function createServedCatalog(
     async pull(reference, { signal, onProgress }) {
       const { sizeBytes, isDownloaded } = await hub.pullModel(
         isModelName(reference) ? reference : requireReference(reference),
-        { signal, onProgress },
+        { signal, onProgress, isFromClient: true },
       );
       return { sizeBytes, isDownloaded };
     },

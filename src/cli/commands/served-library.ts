@@ -56,7 +56,7 @@ export function createServedLibrary(
     },
     async remove(name) {
       if (!isModelName(name)) requireReference(name);
-      await hub.removeModel(name);
+      await hub.removeModel(name, { isFromClient: true });
     },
     requireReference: (name) => void (isModelName(name) ? name : requireReference(name)),
     saved: hub.saved,

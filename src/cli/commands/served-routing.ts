@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
 import type { RouteConfig } from '../../runtime/routing/route-config.ts';
@@ -7,6 +7,7 @@ import type { Routing } from '../../runtime/routing/types.ts';
 import type { ModelHost } from '../../runtime/requests/model-host.ts';
 import type { CommandContext } from '../command.ts';
 import { usageError } from '../usage-error.ts';
+import { requireRegularFile } from '../../platform/node/files/regular-file.ts';
 
 /** Thirty-two candidates take a few kilobytes. */
 const MAX_BYTES = 1 << 20;
@@ -20,7 +21,7 @@ export async function readRouteFile({
   if (path === undefined) return null;
   let config: unknown;
   try {
-    const { size } = statSync(path);
+    const size = requireRegularFile(path);
     if (size > MAX_BYTES) throw usageError(`${path} has ${size} bytes; the limit is ${MAX_BYTES}`, '--route-config'); // prettier-ignore
     config = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {

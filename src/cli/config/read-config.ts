@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import { toFileError } from '../../platform/node/files/file-errors.ts';
@@ -8,6 +8,7 @@ import type { McpServerConfig } from '../../mcp/server-pool.ts';
 import { readMcpServers } from '../../mcp/server-config.ts';
 import { parseJson } from './parse-json.ts';
 import { SECTIONS, type Setting, SETTINGS } from './settings.ts';
+import { requireRegularFile } from '../../platform/node/files/regular-file.ts';
 
 /** A larger file is probably the wrong one. */
 const MAX_BYTES = 1 << 20;
@@ -90,7 +91,7 @@ function configError(message: string, option: string | null = null): RuvLLMError
 
 function readText(path: string): string {
   try {
-    const { size } = statSync(path);
+    const size = requireRegularFile(path, 'reading the settings');
     if (size > MAX_BYTES) throw configError(`${path} has ${size} bytes; the limit is ${MAX_BYTES}`);
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
   } catch (error) {

@@ -4,6 +4,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { DOCUMENT_LIMITS } from '../../memory/documents/limits.ts';
 import { DOCUMENT_EXTENSIONS } from '../../memory/documents/read-document.ts';
 import { toFileError } from '../../platform/node/files/file-errors.ts';
+import { requireRegularFile } from '../../platform/node/files/regular-file.ts';
 
 /** A file on disk and the name of its document. */
 export interface DocumentPath {
@@ -22,10 +23,13 @@ const toName = (path: string): string => path.split(sep).join('/');
 const hasKnownExtension = (name: string): boolean =>
   DOCUMENT_EXTENSIONS.includes(/\.([^.]+)$/.exec(name)?.[1]?.toLowerCase() ?? '');
 
-/** The kind of a path; null: it does not exist. */
+/** The kind of a path; null: it does not exist. Throws for pipes, devices and sockets. */
 export async function kindOfPath(path: string): Promise<'file' | 'folder' | null> {
   const found = await stat(path).catch(() => null);
-  return found === null ? null : found.isDirectory() ? 'folder' : 'file';
+  if (found === null) return null;
+  if (found.isDirectory()) return 'folder';
+  requireRegularFile(path, 'cannot add');
+  return 'file';
 }
 
 /** A file that the user named; its document has the same name. */
@@ -73,6 +77,7 @@ export async function readDocumentFile({ path, name, sizeBytes }: DocumentPath):
     throw new RuvLLMError('limit_exceeded', `${JSON.stringify(name)} has ${sizeBytes} bytes; the limit is ${limit}`, { data: { size: sizeBytes, limit } }); // prettier-ignore
   }
   try {
+    requireRegularFile(path, 'reading the document');
     return await readFile(path);
   } catch (error) {
     throw toFileError(error, 'reading the document', path);

@@ -8,6 +8,7 @@ import { toFileError } from '../../platform/node/files/file-errors.ts';
 import type { CommandContext } from '../command.ts';
 import { decodeInput } from '../read-input.ts';
 import type { MemoryClient } from './client-types.ts';
+import { requireRegularFile } from '../../platform/node/files/regular-file.ts';
 
 /** Records have at most 4 MiB; a longer line is probably the wrong file. */
 const MAX_LINE_BYTES = 16 << 20;
@@ -132,7 +133,9 @@ function parseLine(text: string, number: number): unknown {
 }
 
 async function* readLines(path: string | undefined, io: CommandContext['io']): AsyncGenerator<Uint8Array> {
-  const stream = path === undefined || path === '-' ? io.stdin : createReadStream(path);
+  const isStdin = path === undefined || path === '-';
+  if (!isStdin) requireRegularFile(path, 'reading the export');
+  const stream = isStdin ? io.stdin : createReadStream(path);
   let pending: Buffer = Buffer.alloc(0);
   try {
     for await (const chunk of stream) {

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { RuvLLMError } from '../../core/errors.ts';
 import { decodeCheckpoint, encodeCheckpoint, type RunIdentity } from '../../learning/training/checkpoint-file.ts';
 import type { RunProgress } from '../../learning/training/training-run.ts';
 import { writeWhole } from '../../platform/node/files/file-sink.ts';
+import { readRegularFile } from '../../platform/node/files/json-file.ts';
 
 /** The checkpoint of a run, beside its output. */
 export interface Checkpoint {
@@ -27,7 +28,7 @@ export function openCheckpoint(outputPath: string, run: RunIdentity, isResumed: 
   }
   return {
     path,
-    progress: isResumed ? decodeCheckpoint(readFileSync(path), run, path) : null,
+    progress: isResumed ? decodeCheckpoint(readRegularFile(path), run, path) : null,
     save: (progress) => void writeWhole(path, (sink) => sink.write(encodeCheckpoint(run, progress))),
     remove: () => rmSync(path, { force: true }),
   };

@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { parseMediaType } from '../../core/media-type.ts';
 import { CODE_EXTENSIONS, parseCode } from './code.ts';
 import { DOCUMENT_LIMITS } from './limits.ts';
 import { parseMarkdown } from './markdown.ts';
@@ -83,7 +84,7 @@ function checkSize(size: number, limit: number, what: string, unit: string): voi
 export async function readDocument({ name, content, contentType }: DocumentFile): Promise<ReadDocument> {
   const size = content.length;
   checkSize(size, DOCUMENT_LIMITS.sizeBytes, quote(name), typeof content === 'string' ? 'characters' : 'bytes');
-  const given = contentType?.split(';')[0]!.trim().toLowerCase() ?? '';
+  const given = parseMediaType(contentType)?.type ?? '';
   const isTyped = !UNKNOWN_TYPES.includes(given);
   const bytes = typeof content === 'string' ? null : content;
   let read: ReadDocument;

@@ -93,6 +93,29 @@ test('without the package nothing is traced and nothing fails', async () => {
   expect((await openTracer()).start('x', {}, null)).toBeDefined();
 });
 
+test("[GW26] an API without an SDK, whose ids are zeros, leaves the client's trace as it is", async () => {
+  const { api } = createFakeApi();
+  const zeros = { traceId: '0'.repeat(32), spanId: '0'.repeat(16), traceFlags: 0 };
+  const withSpan = (own: typeof zeros) => ({
+    ...api,
+    trace: {
+      ...api.trace,
+      getTracer: () => ({ startSpan: () => ({ setAttributes() {}, end() {}, spanContext: () => own }) }),
+    },
+  });
+  const trace = {
+    traceId: 'a'.repeat(32),
+    headers: { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, tracestate: 'x=1' },
+  };
+  const contextOf = async (own: typeof zeros, given: typeof trace | null) =>
+    (await openTracer(async () => withSpan(own))).start('x', {}, given).context;
+  expect([await contextOf(zeros, trace), await contextOf(zeros, null)]).toEqual([trace, null]);
+  expect(await contextOf({ ...zeros, traceId: trace.traceId }, trace)).toEqual(trace);
+  const own = { traceId: trace.traceId, spanId: 'c'.repeat(16), traceFlags: 1 };
+  const headers = { traceparent: `00-${own.traceId}-${own.spanId}-01`, tracestate: 'x=1' };
+  expect(await contextOf(own, trace)).toEqual({ traceId: own.traceId, headers });
+});
+
 describe("[TR1] the client's trace", () => {
   const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 

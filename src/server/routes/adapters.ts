@@ -57,7 +57,7 @@ export async function withLoadedModel<T>(
   }
 }
 
-/** Adapters of loaded models. Admin keys only, because paths are on the server's machine. */
+/** Adapters of loaded models. Paths are on the server's machine: only those in its folders of adapters count. */
 export const routes = {
   'GET /admin/adapters': {
     summary: 'The adapters of every loaded model.',
@@ -70,13 +70,16 @@ export const routes = {
   },
   'POST /admin/adapters': {
     summary:
-      'Loads an adapter from a file on the server. It replaces one of the same name; running requests keep the old one.',
+      'Loads an adapter from a folder of adapters of the server. It replaces one of the same name; running requests keep the old one.',
     body: schemaOf(NEW_ADAPTER),
     handle: async (context) => {
       const { name, path, model: modelName, tenant } = readFields(await context.readBody(), NEW_ADAPTER);
+      const { findAdapter } = context.services;
+      if (findAdapter === null) throw refusal(501, 'not_implemented', 'this server has no folder of adapters');
+      const found = await findAdapter(path).catch(refuseFile);
       return withLoadedModel(context, modelName, async ({ id, model }) => {
         requireOwnName(context, id, name, tenant ?? null);
-        const loading = model.loadAdapter(path, { name, tenant });
+        const loading = model.loadAdapter(found, { name, tenant });
         return json(writeAdapter(id, await loading.catch(refuseFile)), 201);
       });
     },

@@ -1,7 +1,8 @@
 import { DOCUMENT_LIMITS, type Memory } from '../../runtime/lower-layers.ts';
 import { operationOf } from '../../runtime/memory-operations.ts';
+import { isJson } from '../body-type.ts';
 import { refusal } from '../errors.ts';
-import { readBytes, readJsonBody } from '../json-body.ts';
+import { readBytes } from '../json-body.ts';
 import { type Exchange, json, type RouteCodes } from '../route.ts';
 import { tenantOf } from './operation-route.ts';
 
@@ -27,17 +28,16 @@ function readQuery({ request }: Exchange): { name?: string; topic?: string; fold
 }
 
 async function add(exchange: Exchange): Promise<object> {
-  const { request, services } = exchange;
+  const { request, bodyType } = exchange;
   const memory = memoryOf(exchange);
-  const contentType = request.headers.get('content-type') ?? '';
-  if (/^application\/json\s*(?:;|$)/i.test(contentType) && !new URL(request.url).searchParams.has('name')) {
-    return run(exchange, 'documents.add', await readJsonBody(request, services.limits, services.clock));
+  if (isJson(bodyType) && !new URL(request.url).searchParams.has('name')) {
+    return run(exchange, 'documents.add', await exchange.readBody());
   }
   const { name, ...rest } = readQuery(exchange);
   if (name === undefined) throw refusal(400, 'missing_name', 'name the document with ?name=', { param: 'name' });
   const tenant = tenantOf(exchange);
   const content = await readBytes(request, DOCUMENT_LIMITS.sizeBytes);
-  return memory.documents.add(tenant, { name, content, contentType, ...rest });
+  return memory.documents.add(tenant, { name, content, contentType: bodyType?.type ?? '', ...rest });
 }
 
 const answering =

@@ -2,7 +2,7 @@ import type { Batches } from '../batches/index.ts';
 import type { StoredFile } from '../batches/file-store.ts';
 import { isOpen } from '../batches/types.ts';
 import { refusal } from '../errors.ts';
-import { readBytes } from '../json-body.ts';
+import { readBytes, unsupportedType } from '../json-body.ts';
 import { type Exchange, json, type RouteCodes } from '../route.ts';
 import { choiceField } from '../wire/fields.ts';
 import { readUpload, writeFile } from '../wire/openai/file.ts';
@@ -27,11 +27,9 @@ export async function findFile(exchange: Exchange, id: string, param: string | n
 const FORM_BYTES = 16_384;
 const MAX_PAGE = 10_000;
 
-async function readForm({ request, services }: Exchange): Promise<FormData> {
-  const type = request.headers.get('content-type') ?? '';
-  if (!/^multipart\/form-data\s*;/i.test(type)) {
-    throw refusal(415, 'unsupported_media_type', `the body must be multipart/form-data, got ${JSON.stringify(type)}`);
-  }
+async function readForm({ request, services, bodyType }: Exchange): Promise<FormData> {
+  if (bodyType?.type !== 'multipart/form-data') throw unsupportedType('multipart/form-data', request.headers);
+  const type = request.headers.get('content-type')!;
   const bytes = await readBytes(request, services.limits.maxBatchFileBytes + FORM_BYTES);
   try {
     return await new Response(bytes as BodyInit, { headers: { 'content-type': type } }).formData();

@@ -281,7 +281,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   'GET /admin/sessions/:tenant': { path: '/admin/sessions/alice', status: 200, owned: 'any tenant' },
   'DELETE /admin/sessions/:tenant/:id': { path: '/admin/sessions/alice/none', status: 404, owned: 'any tenant' },
   'GET /admin/adapters': { status: 200, owned: 'any tenant' },
-  'POST /admin/adapters': { body: { name: 'a', path: 'none.gguf' }, status: 500, owned: 'any tenant' },
+  'POST /admin/adapters': { body: { name: 'a', path: 'none.gguf' }, status: 501, owned: 'any tenant' },
   'DELETE /admin/adapters/:id{.+}': { path: '/admin/adapters/none', status: 404, owned: 'any tenant' },
   'POST /admin/memory/add': { body: { text: 'about cards' }, status: 200, owned: 'nothing' },
   'POST /admin/memory/get': {

@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import type { ByteSource } from '../../../core/byte-source.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { toFileError } from './file-errors.ts';
+import { requireRegularFile } from './regular-file.ts';
 
 /** One read() moves at most 2 GiB - 4 KiB on Linux, and Node refuses lengths of 2 GiB and more. */
 const MAX_READ_BYTES = 1 << 30;
@@ -10,6 +11,7 @@ const MAX_READ_BYTES = 1 << 30;
 export function openFileSource(path: string): ByteSource {
   let fd: number;
   let sizeBytes: number;
+  requireRegularFile(path);
   try {
     // Without O_NONBLOCK (Windows has none) a pipe would block the thread until somebody writes to it.
     fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));

@@ -7,7 +7,7 @@ import { errnoOf } from '../files/file-errors.ts';
 import { nodeHubFiles } from '../files/hub-files.ts';
 import { runNpmProcess } from './npm-process.ts';
 import { currentPathContext, hubTokenPath, modelCacheRoot } from '../files/paths.ts';
-import { fetchPublic, isPrivateHost } from './public-fetch.ts';
+import { fetchPublic } from './public-fetch.ts';
 import { isProcessAlive, ownIdentity } from './process-identity.ts';
 
 async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -53,7 +53,6 @@ export function createNodeHubPlatform(): HubPlatform {
     isProcessAlive,
     fetch: (url, init) => fetch(url, init),
     fetchPublic: (url, init) => fetchPublic(url, init),
-    isPrivateHost: (hostname) => isPrivateHost(hostname),
     createHasher(algorithm) {
       const hash = createHash(algorithm);
       return { update: (bytes) => void hash.update(bytes), digest: () => hash.digest('hex') };

@@ -11,38 +11,42 @@ type Lookup = (
   callback: (error: Error | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Networks that are not the public Internet: this host, local networks, cloud metadata, tunnels into them, multicast. */
+/** IPv4 networks that are not the public Internet: this host, local networks, cloud metadata, tests, multicast. */
 const PRIVATE_V4 = `0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
   192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4`;
-const PRIVATE_V6 =
-  '::/96 64:ff9b:1::/48 100::/64 2001::/32 2001:db8::/32 2002::/16 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8';
+/** The assigned part of the IPv6 Internet, and what holds IPv4 addresses: mapped ones, and those behind NAT64. */
+const PUBLIC_V6 = '2000::/3 ::ffff:0:0/96 64:ff9b::/96';
+/** Parts of that which are tunnels, tests or documentation. */
+const PRIVATE_V6 = '2001::/23 2001:db8::/32 2002::/16 3fff::/20';
 
-const privateNetworks = new BlockList();
-for (const [list, family] of [
-  [PRIVATE_V4, 'ipv4'],
-  [PRIVATE_V6, 'ipv6'],
-] as const) {
-  for (const network of list.split(/\s+/)) {
+function blockListOf(networks: string, family: 'ipv4' | 'ipv6', wrappers: readonly string[] = ['']): BlockList {
+  const list = new BlockList();
+  for (const network of networks.split(/\s+/)) {
     const [address, prefix] = network.split('/') as [string, string];
-    privateNetworks.addSubnet(address, Number(prefix), family);
-    // IPv4 addresses inside IPv6 ones: mapped, and behind NAT64.
-    if (family === 'ipv6') continue;
-    for (const wrapper of ['::ffff:', '64:ff9b::']) {
-      privateNetworks.addSubnet(`${wrapper}${address}`, 96 + Number(prefix), 'ipv6');
+    for (const wrapper of wrappers) {
+      if (wrapper === '') list.addSubnet(address, Number(prefix), family);
+      else list.addSubnet(`${wrapper}${address}`, 96 + Number(prefix), 'ipv6');
     }
   }
+  return list;
 }
+const privateV4 = blockListOf(PRIVATE_V4, 'ipv4', ['', '::ffff:', '64:ff9b::']);
+const publicV6 = blockListOf(PUBLIC_V6, 'ipv6');
+const privateV6 = blockListOf(PRIVATE_V6, 'ipv6');
 
 /** Whether an IP address belongs to the public Internet. */
 export function isPublicAddress(address: string): boolean {
   const [bare] = address.split('%') as [string]; // without the zone
   const family = isIP(bare);
-  return family !== 0 && !privateNetworks.check(bare, family === 4 ? 'ipv4' : 'ipv6');
+  if (family === 4) return !privateV4.check(bare, 'ipv4');
+  if (family !== 6 || !publicV6.check(bare, 'ipv6')) return false;
+  return !privateV6.check(bare, 'ipv6') && !privateV4.check(bare, 'ipv6');
 }
 
-const refuse = (host: string, address: string): RuvLLMError =>
-  new RuvLLMError('download_failed', `${host}: refused to connect to ${address}, which is not a public address`, {
-    data: { host, address },
+/** Does not say which address a name has: whoever sent it must not learn the names of the server's network. */
+const refuse = (host: string): RuvLLMError =>
+  new RuvLLMError('download_failed', `${host}: refused to connect, because its address is not public`, {
+    data: { host, isPrivate: true },
   });
 
 /** The host of a URL as an address; null: a name. URLs spell every form of an IPv4 address with four decimal numbers. */
@@ -53,18 +57,6 @@ function addressOf(hostname: string): string | null {
 
 /** Names of this host, which not every resolver knows with a dot at the end. */
 const isLocalName = (hostname: string): boolean => /(^|\.)localhost\.?$/i.test(hostname);
-
-/** Whether a host of a URL leads only to private addresses. Unknown names are public: connecting to them fails. */
-export function isPrivateHost(hostname: string, lookup: Lookup = systemLookup): Promise<boolean> {
-  const address = addressOf(hostname);
-  if (address !== null) return Promise.resolve(!isPublicAddress(address));
-  if (isLocalName(hostname)) return Promise.resolve(true);
-  return new Promise((resolve) => {
-    lookup(hostname, { all: true }, (error, addresses) => {
-      resolve(error === null && addresses.length > 0 && addresses.every((one) => !isPublicAddress(one.address)));
-    });
-  });
-}
 
 /** A request that connects only to public addresses; GET by default. The checked address is the one that is connected to. */
 export function fetchPublic(
@@ -79,17 +71,17 @@ export function fetchPublic(
 ): Promise<Response> {
   const { protocol, hostname, host } = new URL(url);
   const lookupPublic: LookupFunction = (name, options, callback) => {
-    if (isLocalName(name) && !isAllowed('127.0.0.1')) return callback(refuse(host, name), [], 0);
+    if (isLocalName(name) && !isAllowed('127.0.0.1')) return callback(refuse(host), [], 0);
     lookup(name, { ...options, all: true }, (error, addresses) => {
-      const refused = addresses?.find(({ address }) => !isAllowed(address));
+      const isRefused = addresses?.some(({ address }) => !isAllowed(address));
       if (error !== null) callback(error, [], 0);
-      else if (refused !== undefined) callback(refuse(host, refused.address), [], 0);
+      else if (isRefused) callback(refuse(host), [], 0);
       else if (options.all === true) callback(null, addresses);
       else callback(null, addresses[0]!.address, addresses[0]!.family);
     });
   };
   const address = addressOf(hostname); // is not looked up
-  if (address !== null && !isAllowed(address)) return Promise.reject(refuse(host, address));
+  if (address !== null && !isAllowed(address)) return Promise.reject(refuse(host));
   return new Promise((resolve, reject) => {
     const options: RequestOptions = {
       method,

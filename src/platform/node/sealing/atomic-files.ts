@@ -139,8 +139,9 @@ export function readWhole(
   maxBytes: number,
   use: { scratch?: Uint8Array; isTouched?: boolean } = {},
 ): Uint8Array | null {
-  const { O_RDONLY, O_NOFOLLOW } = files.constants;
-  const handle = files.openSync(path, O_RDONLY | (O_NOFOLLOW ?? 0));
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = files.constants;
+  // A pipe would wait for somebody to write to it.
+  const handle = files.openSync(path, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
   try {
     const { size } = files.fstatSync(handle);
     if (size > maxBytes) return null;

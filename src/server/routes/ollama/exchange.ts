@@ -7,9 +7,8 @@ import { ollamaErrors } from '../../wire/ollama/error-body.ts';
 
 /** Reads the body. Ollama's examples use `curl -d`, which sends JSON as a form; pages of other sites are rejected by their origin. */
 export async function readRequestOf<T>(exchange: Exchange, read: (body: unknown) => T): Promise<T> {
-  const { request, services } = exchange;
-  const type = request.headers.get('content-type') ?? '';
-  const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type) && !request.headers.has('origin');
+  const { request, services, bodyType } = exchange;
+  const isForm = bodyType?.type === 'application/x-www-form-urlencoded' && !request.headers.has('origin');
   if (!isForm) return await exchange.readRequest(read);
   // A new request, because the one of a socket cannot be copied.
   const bytes = await readBytes(request, services.limits.maxBodyBytes);
