@@ -1,5 +1,7 @@
 import type { Part } from './part.ts';
 import { corrupt } from './parts/corrupt.ts';
+import { audit } from './parts/audit.ts';
+import { drain } from './parts/drain.ts';
 import { disk } from './parts/disk.ts';
 import { hostile } from './parts/hostile.ts';
 import { kills } from './parts/kills.ts';
@@ -8,4 +10,4 @@ import { tenants } from './parts/tenants.ts';
 import { timing } from './parts/timing.ts';
 
 /** All parts, in the order in which they run. */
-export const PARTS: readonly Part[] = [kills, disk, corrupt, hostile, tenants, timing, load];
+export const PARTS: readonly Part[] = [kills, disk, corrupt, hostile, tenants, timing, load, audit, drain];

@@ -19,6 +19,8 @@ const ROUNDS: Readonly<Record<string, number>> = {
   tenants: 1000,
   timing: campaign({ short: 3, long: 6 }),
   load: campaign({ short: 24, long: 200 }),
+  audit: campaign({ short: 32, long: 1200 }),
+  drain: campaign({ short: 1, long: 10 }),
 };
 const MINUTES: Readonly<Record<string, number>> = { load: campaign({ short: 0.04, long: 1 }) };
 
@@ -31,6 +33,8 @@ describe.skipIf(!isServerBuilt)('the campaign', () => {
       if (figures['skipped'] !== undefined) return;
       expect([seed, part.name, problems]).toEqual([seed, part.name, []]);
       if (part.name === 'kills') expect(figures).toMatchObject({ kills: maxRounds, acked_lost: 0, wrong_data: 0 });
+      if (part.name === 'audit') expect(figures).toMatchObject({ verifies: maxRounds, false_alarms: 0 });
+      if (part.name === 'drain') expect(figures).toMatchObject({ drain_cut: 0, drain_refused: 0 });
       if (part.name === 'tenants') expect(figures['probes']).toBeGreaterThan(800);
     },
     1_800_000,
@@ -38,7 +42,17 @@ describe.skipIf(!isServerBuilt)('the campaign', () => {
 });
 
 test('the part names are those of the documentation', () => {
-  expect(PARTS.map(({ name }) => name)).toEqual(['kills', 'disk', 'corrupt', 'hostile', 'tenants', 'timing', 'load']);
+  expect(PARTS.map(({ name }) => name)).toEqual([
+    'kills',
+    'disk',
+    'corrupt',
+    'hostile',
+    'tenants',
+    'timing',
+    'load',
+    'audit',
+    'drain',
+  ]);
 });
 
 test('a part that throws has a problem, and one that cannot run says why', async () => {
