@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { campaign } from '../../../test/support/campaign.ts';
+import { RuvLLMError } from '../../core/errors.ts';
 import { createTestServices, createTestStore, recordsOf } from '../test-store.contract.ts';
 import { AUDIT_KIND, type JsonValue, type MemoryRecord, type MemoryStore } from '../types.ts';
 import { createTestArchive, TENANT } from './harness.contract.ts';
+import type { AuditReport } from './verify.ts';
 import { openBusyLog } from './verify-under-writes.contract.ts';
 
 const DAY_MS = 86_400_000;
@@ -65,6 +67,21 @@ describe('[WL21] verify still finds, while entries are written,', () => {
     );
     for (let i = 0; i < 3; i++) expect((await verify()).isIntact).toBe(false);
   });
+});
+
+test('[WL21] a store that cannot be asked is an error, one that is damaged is an alarm', async () => {
+  const { log, store } = await openBusy(4);
+  const fail = async (data: Record<string, boolean>): Promise<AuditReport> => {
+    let numFinds = 0;
+    // The first one reads manifests, the second entries, the third runs.
+    store.onCall = (operation) => {
+      if (operation === 'find' && ++numFinds === 2)
+        throw new RuvLLMError('io', 'no answer', { isRetryable: true, data });
+    };
+    return log.verify(TENANT);
+  };
+  await expect(fail({})).rejects.toThrow('no answer');
+  expect((await fail({ isDamaged: true })).brokenAt?.reason).toBe('no answer');
 });
 
 test('[WL21] the end of a tenant while it is verified is no damage', async () => {

@@ -211,8 +211,8 @@ async function verifyOnce(context: VerifyContext, tenant: string, view: ChainVie
     const { lost: missing } = await context.store.stats(tenant);
     if (missing !== undefined) throw broken(`and later ones may be missing: ${missing}`);
   } catch (error) {
-    // A store that cannot be asked now says nothing about the log.
-    if (error instanceof RuvLLMError && error.isRetryable) throw error;
+    // A store that cannot be asked now says nothing about the log; one that is damaged does.
+    if (error instanceof RuvLLMError && error.isRetryable && error.data['isDamaged'] !== true) throw error;
     brokenAt = { sequence: walk.sequence + 1, reason: error instanceof Error ? error.message : String(error) };
   }
   const lost = await findRuns(context.store, context.stateTenant, false);
