@@ -1,5 +1,5 @@
 // The declarations of the package: tsc writes those of all sources into .cache/types, and dist/types gets what its exports reach, bundled.
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ensureDeclarationBundler } from './peers.mjs';

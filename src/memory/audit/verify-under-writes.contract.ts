@@ -22,7 +22,7 @@ export interface BusyLog {
   readonly log: AuditLog;
   /** One verification; before each of its calls others may write, archive, trim or erase. */
   verify(): Promise<AuditReport>;
-  /** What came between so far. */
+  /** Counts of what came between so far. */
   readonly between: Readonly<Record<'writes' | 'retentions' | 'erasures', number>>;
 }
 

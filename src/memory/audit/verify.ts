@@ -86,7 +86,7 @@ function checkCopies(services: MemoryServices, { record, body }: LiveEntry): voi
   }
 }
 
-/** What a walk starts from. The store changes meanwhile: entries are added, archived, trimmed and erased. */
+/** The start of a walk. The store changes meanwhile: entries are added, archived, trimmed and erased. */
 interface ChainView {
   readonly head: ChainHead;
   /** Or why they cannot be read, which the walk reports. */

@@ -45,7 +45,9 @@ async function untilQuiet(http: HttpServer, limitMs: number): Promise<void> {
   };
   http.on('connection', note).on('request', note);
   try {
-    while (performance.now() < endMs && (performance.now() - lastMs < QUIET_MS || numTurns < QUIET_TURNS)) {
+    for (;;) {
+      const isQuiet = performance.now() - lastMs >= QUIET_MS && numTurns >= QUIET_TURNS;
+      if (isQuiet || performance.now() >= endMs) return;
       const leftMs = Math.min(lastMs + QUIET_MS, endMs) - performance.now();
       // After a long turn the time may be over although nothing was looked at.
       if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, leftMs));
