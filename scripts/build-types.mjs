@@ -1,11 +1,9 @@
 // The declarations of the package: tsc writes those of all sources into .cache/types, and dist/types gets what its exports reach, bundled.
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { makeFolder } from './peers.mjs';
+import { ensureDeclarationBundler } from './peers.mjs';
 import { nodeTool, root, run } from './setup.mjs';
-
-const PACKAGES = ['rolldown-plugin-dts@0.23.0', 'rolldown@1.2.18'];
 
 /** Whether tsc accepts the sources. */
 export const emitDeclarations = () => run(...nodeTool('typescript/bin/tsc', '-p', 'tsconfig.json')) === 0;
@@ -22,15 +20,12 @@ export function listDeclarations() {
   );
 }
 
-/** Only publishing needs the bundler of declarations. */
 function requireBundler() {
-  const folder = makeFolder('.cache/dts');
-  if (!existsSync(join(folder, 'node_modules/rolldown-plugin-dts/package.json'))) {
-    console.error('Installing the bundler of declarations …');
-    const args = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--legacy-peer-deps']; // prettier-ignore
-    if (run('npm', [...args, ...PACKAGES], { cwd: folder }) !== 0) process.exit(1);
+  if (!ensureDeclarationBundler()) {
+    console.error('error: npm could not install the bundler of declarations in the pinned versions');
+    process.exit(1);
   }
-  const fileOf = (name) => join(folder, 'node_modules', name, 'dist/index.mjs');
+  const fileOf = (name) => join(root, '.cache/dts/node_modules', name, 'dist/index.mjs');
   return Promise.all(['rolldown', 'rolldown-plugin-dts'].map((name) => import(pathToFileURL(fileOf(name)).href)));
 }
 

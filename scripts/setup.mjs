@@ -4,6 +4,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findMissingPlatformPackages } from './platform-packages.mjs';
+import { installArchive } from './supply-chain/pinned.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -68,20 +69,12 @@ export function ensureInstalled() {
 }
 
 /** Checked each time: node_modules may come from another machine, or from a lock file without this platform's binaries. */
-export function ensurePlatformPackages({ folder = root, platform } = {}) {
-  const findMissing = () => findMissingPlatformPackages(folder, platform);
-  const specOf = ({ name, version }) => `${name}@${version}`;
-  const npm = (...args) => run('npm', [...args, '--fetch-retries=1', '--fetch-retry-mintimeout=500', '--loglevel=silent'], { cwd: folder, stdio: 'ignore' }); // prettier-ignore
-  const missing = findMissing();
+export function ensurePlatformPackages({ folder = root, platform, pins } = {}) {
+  const missing = findMissingPlatformPackages(folder, platform);
   if (missing.length === 0) return;
-  const names = missing.map(specOf);
-  console.error(`Installing ${names.join(', ')} …`);
-  // In one command: the next one would remove packages of this one. A package missing in the registry fails the whole command.
-  if (npm(...INSTALL, ...names) !== 0) {
-    const available = names.filter((name) => npm('view', name, 'version') === 0);
-    if (available.length > 0) npm(...INSTALL, ...available);
-  }
-  for (const one of findMissing()) {
-    console.error(`${one.owner} cannot run here: its binary ${specOf(one)} could not be installed from the registry.`);
+  console.error(`Installing ${missing.map(({ name, version }) => `${name}@${version}`).join(', ')} …`);
+  for (const { name, version, owner } of missing) {
+    const problem = installArchive(`${name}@${version}`, join(folder, 'node_modules', name), pins);
+    if (problem !== null) console.error(`${owner} cannot run here without its binary ${name}@${version}: ${problem}`);
   }
 }

@@ -85,6 +85,9 @@ test.skipIf(!hasShell)(
   async () => {
     expect(await builtIn()).toEqual(['fast', 'plain']);
     expect(outputs()).toEqual(['ruvllm-fast.node', 'ruvllm-plain.node']);
+    const record = JSON.parse(readFileSync(join(folder, 'out/provenance.json'), 'utf8')) as { files: object[] };
+    const compiled = (name: string) => ({ path: `prebuilds/linux-x64/ruvllm-${name}.node`, isCompiledHere: true });
+    expect(record).toMatchObject({ sources: expect.any(String), files: [compiled('fast'), compiled('plain')] });
     expect(readFileSync(binary('fast'), 'utf8')).toMatch(/ -mfast -I\/nowhere \S+\/c\/a\.c -o /);
     expect(await builtIn()).toEqual([]);
 
@@ -178,7 +181,7 @@ test.skipIf(!hasShell)(
   async () => {
     await buildIn({ libc: 'musl' });
     await buildIn({ platform: 'darwin', libc: null, builds: undefined });
-    expect(readdirSync(join(folder, 'out')).toSorted()).toEqual(['darwin-x64', 'linux-x64-musl']);
+    expect(readdirSync(join(folder, 'out')).toSorted()).toEqual(['darwin-x64', 'linux-x64-musl', 'provenance.json']);
     const mac = readdirSync(join(folder, 'out/darwin-x64'));
     expect(mac.map((name) => name.slice(7, -5)).toSorted()).toEqual(['avx2', 'avx2vnni', 'avx512vnni', 'baseline']);
     expect(readFileSync(join(folder, 'out/darwin-x64/ruvllm-avx2.node'), 'utf8')).toMatch(

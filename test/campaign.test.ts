@@ -21,6 +21,8 @@ const ROUNDS: Readonly<Record<string, number>> = {
   fetch: campaign({ short: 60, long: 2000 }),
   timing: campaign({ short: 3, long: 6 }),
   load: campaign({ short: 24, long: 200 }),
+  audit: campaign({ short: 32, long: 1200 }),
+  drain: campaign({ short: 1, long: 10 }),
 };
 const MINUTES: Readonly<Record<string, number>> = { load: campaign({ short: 0.04, long: 1 }) };
 
@@ -34,6 +36,8 @@ describe.skipIf(!isServerBuilt)('the campaign', () => {
       expect([seed, part.name, problems]).toEqual([seed, part.name, []]);
       if (part.name === 'kills') expect(figures).toMatchObject({ kills: maxRounds, acked_lost: 0, wrong_data: 0 });
       if (part.name === 'fetch') expect(figures).toMatchObject({ fetch_escapes: 0, file_leaks: 0 });
+      if (part.name === 'audit') expect(figures).toMatchObject({ verifies: maxRounds, false_alarms: 0 });
+      if (part.name === 'drain') expect(figures).toMatchObject({ drain_cut: 0, drain_refused: 0 });
       if (part.name === 'tenants') expect(figures['probes']).toBeGreaterThan(800);
     },
     1_800_000,
@@ -51,6 +55,8 @@ test('the part names are those of the documentation', () => {
     'fetch',
     'timing',
     'load',
+    'audit',
+    'drain',
   ]);
 });
 

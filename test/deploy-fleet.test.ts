@@ -158,7 +158,7 @@ describe('compose.fleet.yaml', () => {
   test('the guide creates every secret', () => {
     const guide = readFileSync(join(folder, '../docs/docker.md'), 'utf8');
     const required = new Set(Array.from(text.matchAll(/\$\{(\w+):\?/g), ([, name]) => name!));
-    const created = Array.from(guide.matchAll(/^([A-Z_]+)=n?\$\(openssl rand/gm), ([, name]) => name!);
+    const created = Array.from(guide.matchAll(/^([A-Z_]+)=(?:n?\$\(openssl rand|node:)/gm), ([, name]) => name!);
     expect(created.sort()).toEqual([...required].sort());
     // NATS reads a variable like a part of its file, where 7e5 is a number.
     expect(guide).toMatch(/^NATS_TOKEN=n\$\(openssl rand -hex 32\)$/m);
@@ -175,7 +175,7 @@ describe('NATS', () => {
     const { peerDependencies, devDependencies } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8')) as Record<string, Record<string, string>>; // prettier-ignore
     const packages = Object.keys(peerDependencies!).filter((name) => name.startsWith('@nats-io/'));
     expect(packages).toHaveLength(3);
-    for (const name of packages) expect(dockerfile).toContain(` ${name}@${devDependencies![name]} `);
+    for (const name of packages) expect(dockerfile).toContain(` dependencies.${name}=${devDependencies![name]} `);
   });
 
   test.skipIf(!hasNats)('with this file keeps a fleet, and refuses clients without the token', async () => {

@@ -148,13 +148,16 @@ describe('npm run check:platforms', () => {
 describe('a lock file without the binaries of this platform', () => {
   const binaries = { 'tool-plan9-mips': '1.0.0', '@tool/plan9-mips': '1.0.0', 'tool-linux-x64-gnu': '1.0.0' };
   const has = (name: string) => existsSync(join(folder, 'node_modules', name, 'package.json'));
-  const ensure = async (published: readonly string[]): Promise<Ended> => {
+  const ensure = async (published: readonly string[], areGood = true): Promise<Ended> => {
     writeProject(binaries);
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'x', devDependencies: { tool: '1.0.0' } }));
     mkdirSync(join(folder, 'node_modules/tool'), { recursive: true });
     writeFileSync(join(folder, 'node_modules/tool/package.json'), '{ "name": "tool", "version": "1.0.0" }');
-    const options = { folder, platform: { os: 'plan9', arch: 'mips', libc: null } };
     await using registry = await startFakeRegistry(['tool@1.0.0', ...published]);
+    const archives: Record<string, string | undefined> = {};
+    for (const spec of published)
+      archives[spec] = areGood ? registry.integrities.get(spec) : `sha512-${'A'.repeat(86)}==`;
+    const options = { folder, platform: { os: 'plan9', arch: 'mips', libc: null }, pins: { archives } };
     return await runModule(
       `import { ensurePlatformPackages } from ${scriptUrl('setup.mjs')}; ensurePlatformPackages(${JSON.stringify(options)})`,
       registry.url,
@@ -173,10 +176,17 @@ describe('a lock file without the binaries of this platform', () => {
   test('installs the others and names one that the registry lacks', async () => {
     const { code, stderr } = await ensure(['@tool/plan9-mips@1.0.0']);
     expect(code).toBe(0);
-    expect(stderr.split('\n')[1]).toBe(
-      'tool cannot run here: its binary tool-plan9-mips@1.0.0 could not be installed from the registry.',
+    expect(stderr.split('\n')[1]).toMatch(
+      /^tool cannot run here without its binary tool-plan9-mips@1.0.0: its hash is not in .*pinned.json: add it with "npm run pin -- tool-plan9-mips@1.0.0"$/,
     );
     expect(['tool-plan9-mips', '@tool/plan9-mips'].map(has)).toEqual([false, true]);
+  });
+
+  test('installs nothing that has another hash than the pinned one', async () => {
+    const { code, stderr } = await ensure(['tool-plan9-mips@1.0.0'], false);
+    expect(code).toBe(0);
+    expect(stderr).toContain('its archive has the hash sha512-');
+    expect(readdirSync(join(folder, 'node_modules'))).toEqual(['tool']);
   });
 });
 

@@ -47,11 +47,61 @@ const { describePrebuilds, listPrebuilds } = (await load('prebuilds')) as {
   describePrebuilds: (places: { prebuilds: string; stamps: string; sources: string }) => string;
   listPrebuilds: (prebuilds: string, stamps: string) => object[];
 };
+interface PinnedEntry {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+const { readPins } = (await load('pinned')) as {
+  readPins: () => { archives: Record<string, string>; sets: Record<string, Record<string, PinnedEntry>> };
+};
+const { listArchives } = (await load('pin')) as { listArchives: (lock: object) => string[] };
+const SHA512 = /^sha512-[A-Za-z0-9+/]{86}==$/;
 const packages = readPackages(read('package-lock.json'), listBundled(root));
 
 test('all locked packages have an allowed licence, a hash and no install script', () => {
   expect(packages.length).toBeGreaterThan(100);
   expect(findProblems(packages)).toEqual([]);
+});
+
+test('what is installed outside the lock file has a hash in pinned.json', () => {
+  const { archives, sets } = readPins();
+  for (const [spec, integrity] of Object.entries(archives))
+    expect([spec, integrity]).toEqual([spec, expect.stringMatching(SHA512)]);
+  for (const [set, { '': first, ...entries }] of Object.entries(sets)) {
+    const named = { ...first!.dependencies, ...first!.optionalDependencies };
+    for (const [name, version] of Object.entries(named))
+      expect([set, name, entries[`node_modules/${name}`]?.version]).toEqual([set, name, version]);
+    for (const [path, { integrity }] of Object.entries(entries))
+      expect([set, path, integrity]).toEqual([set, path, expect.stringMatching(SHA512)]);
+  }
+  // Binaries for the platforms of CI and of the image; some registries lack those for others.
+  const onLinux = listArchives(read('package-lock.json')).filter((spec) => !/darwin|win32/.test(spec));
+  expect(onLinux.length).toBeGreaterThan(4);
+  expect(onLinux.filter((spec) => archives[spec] === undefined)).toEqual([]);
+});
+
+test('only a lock file or pinned.json says what scripts and benchmarks install', () => {
+  const files = ['scripts', 'bench', 'campaign', 'test/support'].flatMap((name) =>
+    readdirSync(join(root, name), { recursive: true, encoding: 'utf8' }).map((file) => `${name}/${file}`),
+  );
+  const isInstalling = (text: string): boolean =>
+    text.includes("'npm'") && /'(?:install|ci|pack)',|'cache', 'add'/.test(text);
+  const installing = files.filter(
+    (file) => /\.(?:mjs|ts)$/.test(file) && isInstalling(readFileSync(join(root, file), 'utf8')),
+  );
+  expect(installing.toSorted()).toEqual([
+    'bench/start.bench.ts', // packs this package
+    'bench/support/recall/npm-package.ts', // pinned.json
+    'scripts/check-reproducible.mjs', // packs this package
+    'scripts/clients.mjs', // test/clients/package-lock.json
+    'scripts/prefetch.mjs', // models, which the server compares with its hashes
+    'scripts/setup.mjs', // package-lock.json
+    'scripts/supply-chain/pin.mjs', // writes pinned.json
+    'scripts/supply-chain/pinned.mjs',
+    'test/support/minilm.ts', // a model, with a hash of its own
+  ]);
 });
 
 test('finds a licence, an install script and a missing hash that are not allowed', () => {

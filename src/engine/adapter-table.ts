@@ -1,5 +1,5 @@
 import { affectsKv } from '../adapters/affects-kv.ts';
-import { planPlacement, writePlacement } from '../adapters/place-adapter.ts';
+import { type PlacementPlan, planPlacement, writePlacement } from '../adapters/place-adapter.ts';
 import { checkAdapter } from '../adapters/target-shapes.ts';
 import type { Adapter } from '../adapters/types.ts';
 import { assert, RuvLLMError } from '../core/errors.ts';
@@ -11,8 +11,12 @@ import type { RequestAdapter, SequenceAdapter } from './types.ts';
 
 /** A model's adapters, stored in the KV page memory. Changes only between two steps. */
 export interface AdapterTable {
+  /** In the page memory. */
   readonly numAdapters: number;
-  /** Throws if it does not fit the model (`invalid_option`) or the memory (`out_of_memory`); nothing changes then. */
+  /**
+   * Throws if it does not fit the model (`invalid_option`) or the memory (`out_of_memory`); nothing changes then. Idle adapters make
+   * room, the least recently used first: they stay known, and are loaded again by `pin`.
+   */
   load(id: number, adapter: Adapter): { readonly sizeBytes: number };
   /** New requests cannot use it; its memory is freed when the requests that use it end. False if not found. */
   unload(id: number): boolean;
@@ -20,7 +24,9 @@ export interface AdapterTable {
   resolve(adapters: readonly RequestAdapter[]): readonly SequenceAdapter[];
   /** The cache key part that K and V of such a request depend on; null: no adapter affects them. */
   cacheKey(adapters: readonly SequenceAdapter[]): string | null;
-  /** Pinned adapters stay in memory until `unpin`. */
+  /** False: `pin` must load one of them again, which moves pages. */
+  areInMemory(adapters: readonly RequestAdapter[]): boolean;
+  /** Pinned adapters stay in memory until `unpin`. Throws a retryable `out_of_memory` if others take it; nothing changes then. */
   pin(adapters: readonly SequenceAdapter[]): void;
   unpin(adapters: readonly SequenceAdapter[]): void;
   /** Frees unloaded adapters that no request uses. */
@@ -29,12 +35,20 @@ export interface AdapterTable {
 
 interface Entry {
   readonly adapter: Adapter;
-  readonly reservation: Reservation;
+  readonly plan: PlacementPlan;
+  readonly sizeBytes: number;
+  /** Null: others took its memory. */
+  reservation: Reservation | null;
   /** null: requests with and without it can share pages. */
   readonly kvKey: string | null;
   numUsers: number;
+  /** Number of the last use of any adapter. */
+  lastUse: number;
   isUnloaded: boolean;
 }
+
+/** Adapters known at once, in memory or not, in budgets: weights that leave the page memory stay on the heap. */
+const MAX_KNOWN_BUDGETS = 2;
 
 /** Limit of |scale|: beyond it answers are noise, far beyond they are not finite. */
 const MAX_SCALE = 100;
@@ -44,13 +58,92 @@ export function compareAdapters(a: SequenceAdapter, b: SequenceAdapter): number 
   return a.contentHash < b.contentHash ? -1 : a.contentHash > b.contentHash ? 1 : a.scale - b.scale;
 }
 
-export function createAdapterTable(model: LoadedModel, cache: KvCache): AdapterTable {
-  const entries = new Map<number, Entry>();
+const isOutOfMemory = (error: unknown): error is RuvLLMError =>
+  error instanceof RuvLLMError && error.code === 'out_of_memory';
 
-  function free(id: number, { reservation }: Entry): void {
+/** `giveMemory` frees memory that is worth less than an adapter that a request needs; false: there is none. */
+export function createAdapterTable(model: LoadedModel, cache: KvCache, giveMemory: () => boolean): AdapterTable {
+  const entries = new Map<number, Entry>();
+  let numUses = 0;
+
+  function place(id: number, entry: Entry): void {
+    const reservation = cache.reserve(entry.sizeBytes);
+    const slabs = reservation.slabs.map(({ offset }) => model.kv.base + offset);
+    model.setAdapter(id, writePlacement(entry.plan, model.pack.arena, slabs));
+    entry.reservation = reservation;
+  }
+
+  function leave(id: number, entry: Entry): void {
+    if (entry.reservation === null) return;
     model.setAdapter(id, null);
-    cache.unreserve(reservation);
+    cache.unreserve(entry.reservation);
+    entry.reservation = null;
+  }
+
+  function findIdle(): readonly [number, Entry] | undefined {
+    let found: readonly [number, Entry] | undefined;
+    for (const candidate of entries) {
+      const { reservation, numUsers, lastUse } = candidate[1];
+      if (reservation === null || numUsers > 0) continue;
+      if (found === undefined || lastUse < found[1].lastUse) found = candidate;
+    }
+    return found;
+  }
+
+  /** Idle adapters leave until it fits; if it does not, they come back. */
+  function placeInsteadOfIdle(id: number, entry: Entry): void {
+    const left: (readonly [number, Entry])[] = [];
+    for (;;) {
+      try {
+        return place(id, entry);
+      } catch (error) {
+        if (!isOutOfMemory(error)) throw error;
+        const idle = findIdle();
+        if (idle === undefined) {
+          for (const [idleId, idleEntry] of left.toReversed()) place(idleId, idleEntry);
+          throw error;
+        }
+        leave(...idle);
+        left.push(idle);
+      }
+    }
+  }
+
+  function placeAgain(id: number, entry: Entry): void {
+    for (;;) {
+      try {
+        return placeInsteadOfIdle(id, entry);
+      } catch (error) {
+        if (!isOutOfMemory(error)) throw error;
+        if (giveMemory()) continue;
+        const message = `adapter ${id} was idle and cannot be loaded again while others are in use: ${error.message}`;
+        throw new RuvLLMError('out_of_memory', message, { data: error.data, isRetryable: true });
+      }
+    }
+  }
+
+  const unpin = (adapters: readonly SequenceAdapter[]): void => {
+    for (const { id } of adapters) {
+      const entry = entries.get(id)!;
+      entry.numUsers--;
+      entry.lastUse = ++numUses;
+    }
+  };
+
+  function free(id: number, entry: Entry): void {
+    leave(id, entry);
     entries.delete(id);
+  }
+
+  function refuseTooMany(sizeBytes: number): void {
+    const { budgetBytes } = cache.stats();
+    let knownBytes = sizeBytes;
+    for (const entry of entries.values()) knownBytes += entry.sizeBytes;
+    const maxBytes = MAX_KNOWN_BUDGETS * budgetBytes;
+    // One that is too large alone gets the message of the page memory.
+    if (knownBytes <= maxBytes || sizeBytes > budgetBytes) return;
+    const message = `with these ${sizeBytes} bytes, adapters take ${knownBytes} in and outside the memory budget, at most ${maxBytes} may be: unload one first, or raise the budget`;
+    throw new RuvLLMError('out_of_memory', message, { data: { neededBytes: sizeBytes, knownBytes, maxBytes } });
   }
 
   function sweep(): void {
@@ -59,7 +152,9 @@ export function createAdapterTable(model: LoadedModel, cache: KvCache): AdapterT
 
   return {
     get numAdapters() {
-      return entries.size;
+      let count = 0;
+      for (const { reservation } of entries.values()) if (reservation !== null) count++;
+      return count;
     },
     load(id, adapter) {
       assert(!entries.has(id), `adapter ${id} already exists`);
@@ -68,14 +163,24 @@ export function createAdapterTable(model: LoadedModel, cache: KvCache): AdapterT
       checkAdapter(adapter, model.shape);
       const { slabBytes } = cache;
       const plan = planPlacement(adapter.factors, slabBytes);
-      const reservation = cache.reserve(plan.numSlabs * slabBytes);
-      const slabs = reservation.slabs.map(({ offset }) => model.kv.base + offset);
-      model.setAdapter(id, writePlacement(plan, model.pack.arena, slabs));
+      const sizeBytes = plan.numSlabs * slabBytes;
+      refuseTooMany(sizeBytes);
       // A different split would change the last bits of the result.
       const kvKey = plan.isSplit ? `${adapter.contentHash}/${slabBytes}` : adapter.contentHash;
       const isInKv = affectsKv(adapter, model.shape);
-      entries.set(id, { adapter, reservation, kvKey: isInKv ? kvKey : null, numUsers: 0, isUnloaded: false });
-      return { sizeBytes: plan.numSlabs * slabBytes };
+      const entry: Entry = {
+        adapter,
+        plan,
+        sizeBytes,
+        reservation: null,
+        kvKey: isInKv ? kvKey : null,
+        numUsers: 0,
+        lastUse: ++numUses,
+        isUnloaded: false,
+      };
+      placeInsteadOfIdle(id, entry);
+      entries.set(id, entry);
+      return { sizeBytes };
     },
     unload(id) {
       const entry = entries.get(id);
@@ -117,12 +222,22 @@ export function createAdapterTable(model: LoadedModel, cache: KvCache): AdapterT
       });
       return keys.length === 0 ? null : keys.join(' ');
     },
+    areInMemory: (adapters) => adapters.every(({ id }) => entries.get(id)?.reservation !== null),
     pin(adapters) {
+      // All first: they must not make room for each other.
       for (const { id } of adapters) entries.get(id)!.numUsers++;
+      try {
+        for (const { id } of adapters) {
+          const entry = entries.get(id)!;
+          entry.lastUse = ++numUses;
+          if (entry.reservation === null) placeAgain(id, entry);
+        }
+      } catch (error) {
+        unpin(adapters);
+        throw error;
+      }
     },
-    unpin(adapters) {
-      for (const { id } of adapters) entries.get(id)!.numUsers--;
-    },
+    unpin,
     sweep,
   };
 }

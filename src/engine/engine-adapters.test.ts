@@ -1,9 +1,11 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { campaign } from '../../test/support/campaign.ts';
 import { engineRequest } from '../../test/support/engine-request.ts';
 import { createMemorySpill } from '../../test/support/memory-spill.ts';
 import { randomAdapter, type RandomAdapterOptions } from '../../test/support/random-adapter.ts';
 import { loadRandom } from '../../test/support/run-model.ts';
 import type { Adapter } from '../adapters/index.ts';
+import { createRandom } from '../core/random.ts';
 import type { SpillStore } from '../kv-cache/types.ts';
 import { createEngine, type Engine } from './engine.ts';
 import type { EngineEvent, EngineRequest } from './types.ts';
@@ -229,4 +231,115 @@ test('[E31] an adapter listed twice is applied twice', async () => {
   const twice = await ask(engine, { ...using(1, 1), cachePrefix: false });
   const doubled = await ask(engine, { adapters: [{ id: 1, scale: 2 }], cachePrefix: false });
   expect(twice.tokens).toEqual(doubled.tokens);
+});
+
+describe('[E49] when the memory is short', () => {
+  const RANK = 4;
+
+  /** As many adapters of one size as fit, and one more. */
+  async function fill() {
+    const opened = await open();
+    const { engine, make } = opened;
+    engine.loadAdapter(1, await make({ seed: 1, rank: RANK }));
+    const { adapterBytes, budgetBytes } = engine.stats().cache;
+    let count = 1;
+    while (engine.stats().numAdapters === count && count * adapterBytes < budgetBytes) {
+      count++;
+      engine.loadAdapter(count, await make({ seed: count, rank: RANK }));
+    }
+    expect(engine.stats().numAdapters).toBe(count - 1);
+    expect(count).toBeGreaterThan(3);
+    return { ...opened, count, sizeBytes: adapterBytes };
+  }
+
+  test('the adapter that was idle for longest makes room, and is loaded again for a request', async () => {
+    const { engine, count } = await fill();
+    const isIn = (id: number): boolean => {
+      const { numAdapters } = engine.stats();
+      engine.unloadAdapter(id);
+      return engine.stats().numAdapters < numAdapters;
+    };
+    const { tokens } = await ask(engine, { ...using(1), cachePrefix: false });
+    expect(tokens).toHaveLength(8);
+    // Now 2 is the oldest.
+    expect([isIn(2), isIn(1)]).toEqual([false, true]);
+    expect(() => add(engine, using(1))).toThrow('adapter 1 not found');
+    expect(await ask(engine, using(count))).toMatchObject({ tokens: expect.any(Array) });
+  });
+
+  test('one that a request uses stays, and a request that cannot have its own comes back', async () => {
+    const { engine, make, count } = await fill();
+    const answers = new Map<number, Answer>();
+    const ids = Array.from({ length: count - 1 }, (_, i) => add(engine, { ...using(i + 2), maxTokens: 4 }));
+    const before = engine.stats();
+    expect(() => add(engine, using(1))).toThrow(
+      /adapter 1 was idle and cannot be loaded again while others are in use/,
+    );
+    const more = await make({ seed: 99, rank: RANK });
+    expect(() => engine.loadAdapter(99, more)).toThrow(/do not fit/);
+    expect(engine.stats()).toEqual(before);
+    expect(engine.abort(ids[0]!)).toBe(true);
+    const large = await make({ seed: 1, rank: 1024, targets: ['ffn_up', 'ffn_gate', 'ffn_down'] });
+    expect(() => engine.loadAdapter(99, large)).toThrow(/do not fit/);
+    expect(engine.stats().numAdapters).toBe(before.numAdapters);
+    ids.shift();
+    await finish(engine, answers);
+    for (const id of ids) expect(answers.get(id)!.tokens).toHaveLength(4);
+    expect((await ask(engine, using(1))).tokens).toHaveLength(8);
+  });
+
+  test('free pages are those that sequences can have', async () => {
+    const { engine, model, count, sizeBytes } = await fill();
+    const { pageBytes } = model.pages;
+    const { numPages, numFreePages, cache } = engine.stats();
+    expect(cache.adapterBytes).toBe((count - 1) * sizeBytes);
+    expect(numFreePages).toBe(numPages - cache.adapterBytes / pageBytes);
+    for (let id = 1; id <= count; id++) engine.unloadAdapter(id);
+    expect(engine.stats().numFreePages).toBe(numPages);
+  });
+
+  test('adapters that are known are limited', async () => {
+    const { engine, make, count } = await fill();
+    const loadMore = async (): Promise<void> => {
+      for (let id = count + 1; ; id++) engine.loadAdapter(id, await make({ seed: id, rank: RANK }));
+    };
+    await expect(loadMore()).rejects.toThrow(/in and outside the memory budget, at most \d+ may be: unload one first/);
+  });
+
+  test('answers are those of an engine that has room for all, whatever is loaded, unloaded and asked for', async () => {
+    const random = createRandom(campaign({ short: 7, long: Date.now() % 100_000 }));
+    const pick = (count: number): number => Math.floor(random.next() * count);
+    const { engine, model, make, count } = await fill();
+    const alone = new Map<string, readonly number[]>();
+    const expected = async (id: number, scale: number): Promise<readonly number[]> => {
+      const key = `${id} ${scale}`;
+      if (!alone.has(key)) {
+        const other = await open();
+        other.engine.loadAdapter(id, await make({ seed: id, rank: RANK }));
+        alone.set(key, (await ask(other.engine, { adapters: [{ id, scale }] })).tokens);
+      }
+      return alone.get(key)!;
+    };
+    const loaded = new Set(Array.from({ length: count }, (_, i) => i + 1));
+    for (let round = 0; round < campaign({ short: 25, long: 400 }); round++) {
+      const id = 1 + pick(count);
+      if (!loaded.has(id)) {
+        engine.loadAdapter(id, await make({ seed: id, rank: RANK }));
+        loaded.add(id);
+      } else if (random.next() < 0.15) {
+        expect(engine.unloadAdapter(id)).toBe(true);
+        loaded.delete(id);
+        continue;
+      }
+      const scale = 0.5 + pick(2) / 2;
+      const wanted = { adapters: [{ id, scale }] };
+      const answers = new Map<number, Answer>();
+      const [one, two] = [add(engine, wanted), add(engine, using())];
+      await finish(engine, answers);
+      expect([round, answers.get(one)!.tokens]).toEqual([round, await expected(id, scale)]);
+      expect(answers.get(two)!.tokens).toHaveLength(8);
+      const { numFreePages, cache } = engine.stats();
+      expect(numFreePages * model.pages.pageBytes + cache.adapterBytes).toBeLessThanOrEqual(cache.budgetBytes);
+    }
+  });
 });

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { createMemorySpill } from '../../test/support/memory-spill.ts';
+import { randomAdapter } from '../../test/support/random-adapter.ts';
+import { loadRandom } from '../../test/support/run-model.ts';
 import { createToyModel, createToySampler } from '../../test/support/toy-model.ts';
 import { opened, TOY_SPEC, toyRequest } from '../../test/support/toy-spec.ts';
+import type { StepBatch } from '../models/types.ts';
 import { createEngineServer } from './engine-server.ts';
 import type { ServerMessage } from './protocol.ts';
 
@@ -199,4 +202,48 @@ test('[E28] compiles one grammar between two steps, however many are waiting; an
       .map((event) => `${event.id} ${event.type}`)
       .slice(0, 6),
   ).toEqual(['0 token', '1 failed', '0 token', '2 failed', '0 token', '4 failed']);
+});
+
+test('[E49] a request that comes during a step waits for its end if its adapter must be loaded again', async () => {
+  let release = (): void => {};
+  const random = await loadRandom(
+    { architecture: 'llama', type: 'F32', seed: 5, shape: { numLayers: 2 } },
+    { limits: { maxBatchTokens: 32, maxSequences: 4, maxLogitRows: 4, numPages: 120 }, maxContextTokens: 96 },
+  );
+  let isSlow = false;
+  const { server, posted, crashes } = setUp({
+    ...random,
+    async forward(batch: StepBatch) {
+      if (isSlow) await new Promise<void>((resolve) => (release = resolve));
+      return random.forward(batch);
+    },
+  } as never);
+  const idsOf = (type: string): number[] =>
+    posted
+      .flatMap((message) => (message.type === 'events' ? message.events : []))
+      .flatMap((event) => (event.type === type ? [event.id] : []));
+  const wait = async (isDone: () => boolean): Promise<void> => {
+    while (!isDone()) await nextTurn();
+  };
+  server.handle({ type: 'load', spec: { ...TOY_SPEC, maxContext: 96 } });
+  await wait(() => posted.some(({ type }) => type === 'loaded'));
+  // The first has to go for the others.
+  for (let id = 1; id <= 30; id++) {
+    server.handle({ type: 'loadAdapter', id, adapter: await randomAdapter(random.shape, { seed: id, rank: 4 }) });
+  }
+  isSlow = true;
+  server.handle({ type: 'generate', request: request(0) });
+  await nextTurn();
+  const using = { adapters: [{ id: 1, scale: 1 }] };
+  for (const id of [20, 21]) server.handle({ type: 'generate', request: { ...request(id), ...using } });
+  server.handle({ type: 'abort', id: 21 });
+  isSlow = false;
+  release();
+  await wait(() => idsOf('finished').includes(20));
+  expect([idsOf('failed'), idsOf('finished').includes(0), idsOf('token').includes(21), crashes]).toEqual([
+    [],
+    true,
+    false,
+    [],
+  ]);
 });

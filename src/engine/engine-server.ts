@@ -19,7 +19,7 @@ import { createRecovery, type Recovery } from './recovery.ts';
 import { openGrammarSampler } from './slow-grammars/open-grammar-sampler.ts';
 import { createSamplerClient } from './slow-grammars/sampler-client.ts';
 import type { SpawnSamplerThread } from './slow-grammars/types.ts';
-import type { EngineRequest } from './types.ts';
+import type { EngineRequest, RequestAdapter } from './types.ts';
 
 export interface EngineServerOptions {
   readonly post: (message: ServerMessage) => void;
@@ -77,6 +77,8 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   let nextCheckMs = -Infinity;
   let numTurns = 0;
   const uncompiled: GenerateRequest[] = [];
+  /** Ids of requests whose adapters must be loaded again before they can be added. */
+  const awaitingPause = new Set<number>();
   /** Work that must run between steps; false: not yet, because earlier requests have not been added. */
   const betweenSteps: (() => boolean)[] = [];
 
@@ -133,7 +135,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
 
   function startText(generated: GenerateRequest): void {
     const { stopIds, sampling, grammar, automata: _, ...request } = generated;
-    start(request.id, () => ({
+    start(request.id, request.adapters, () => ({
       ...request,
       stopIds: new Set(stopIds),
       sampler:
@@ -146,11 +148,11 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   function embed(request: EmbedRequest): void {
     const nothing = { maxTokens: 0, stopIds: new Set<number>(), sampler: NEVER };
     const unshared = { cachePrefix: false, retention: 'ordinary' } as const;
-    start(request.id, () => ({ ...request, ...nothing, ...unshared }));
+    start(request.id, [], () => ({ ...request, ...nothing, ...unshared }));
   }
 
   function examine({ labels, numTop, ...request }: ExamineRequest): void {
-    start(request.id, () => {
+    start(request.id, request.adapters, () => {
       if (labels.length === 0) throw new RuvLLMError('empty_prompt', 'the text has no tokens');
       if (report === null) throw new RuvLLMError('not_loaded', 'no model is loaded');
       const { shape } = report;
@@ -164,9 +166,16 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     });
   }
 
-  function start(id: number, request: () => EngineRequest): void {
+  function start(id: number, adapters: readonly RequestAdapter[], request: () => EngineRequest): void {
     try {
       if (engine === null || isDisposing) throw new RuvLLMError('not_loaded', 'no model is loaded');
+      if (engine.awaitsPause(adapters)) {
+        awaitingPause.add(id);
+        return whenNoStepRuns(() => {
+          if (awaitingPause.delete(id)) start(id, adapters, request);
+          return true;
+        });
+      }
       engine.add(request());
       startLoop();
     } catch (error) {
@@ -314,7 +323,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     abort({ id }) {
       const at = uncompiled.findIndex((request) => request.id === id);
       if (at >= 0) uncompiled.splice(at, 1);
-      else engine?.abort(id);
+      else if (!awaitingPause.delete(id)) engine?.abort(id);
     },
     loadAdapter,
     unloadAdapter: ({ id }) => unloadAdapter(id),

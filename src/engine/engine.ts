@@ -13,7 +13,7 @@ import { keysOf } from './image-rows.ts';
 import { checkRequest } from './check-request.ts';
 import { schedule, type SchedulerState } from './scheduler.ts';
 import { createTenantShares } from './tenant-shares.ts';
-import type { EngineRequest, EngineEvent, EngineStats, Schedule } from './types.ts';
+import type { EngineRequest, EngineEvent, EngineStats, RequestAdapter, Schedule } from './types.ts';
 import { restOf, type Sequence } from './sequence.ts';
 import { createSequenceTable } from './sequence-table.ts';
 import { createDraftModel } from './speculation/draft-model.ts';
@@ -99,6 +99,8 @@ export interface Engine {
   readonly cache: Pick<KvCache, 'canReserve' | 'reserve' | 'unreserve' | 'clear'>;
   /** Only between two steps: loads an adapter under an id. Throws if it does not fit the model or the memory. */
   loadAdapter(id: number, adapter: Adapter): { readonly sizeBytes: number };
+  /** True: a request with these adapters can only be added between two steps, because one of them must be loaded again. */
+  awaitsPause(adapters: readonly RequestAdapter[]): boolean;
   /** Only between two steps: running requests keep the adapter, new ones cannot use it. False if not found. */
   unloadAdapter(id: number): boolean;
   stats(): EngineStats;
@@ -160,7 +162,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
   // An encoder computes a sequence in one step.
   const maxContext = shape.isCausal ? cache.maxTokens : Math.min(cache.maxTokens, limits.maxBatchTokens);
   const shares = createTenantShares();
-  const adapters = createAdapterTable(model, cache);
+  const adapters = createAdapterTable(model, cache, () => learned.giveSlab());
   const state: SchedulerState = {
     cache,
     pageTokens,
@@ -297,15 +299,6 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     return ids.flatMap((id) => sequences.get(id) ?? []).map((sequence) => table.fail(sequence, error));
   }
 
-  /** Bytes of pages that running sequences hold; shared pages count once. */
-  function heldBytes(): number {
-    const { pageBytes, packed } = model.pages;
-    const held = new Set(state.running.flatMap(({ pages }) => pages.pages));
-    let sizeBytes = 0;
-    for (const { tier } of held) sizeBytes += tier === 'float' ? pageBytes : packed!.pageBytes;
-    return sizeBytes;
-  }
-
   function abort(id: number): boolean {
     const sequence = sequences.get(id);
     if (sequence === undefined) return false;
@@ -330,6 +323,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     },
     add(added) {
       const requestAdapters = adapters.resolve(added.adapters ?? []);
+      assert(!isStepping || adapters.areInMemory(requestAdapters), 'pages are moved only between two steps');
       const request = { ...added, adapters: requestAdapters, adapterHash: adapters.cacheKey(requestAdapters) };
       checkRequest(request, { maxContext, shape });
       assert(request.pooling === undefined || !request.cachePrefix, 'cached tokens have no hidden states');
@@ -346,6 +340,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       isHandedOver = true;
       return { events, requests: Array.from(sequences.values(), (sequence) => restOf(sequence, now())) };
     },
+    awaitsPause: (wanted) => isStepping && !adapters.areInMemory(wanted),
     loadAdapter(id, adapter) {
       assert(!isStepping, 'pages are moved only between two steps');
       return adapters.load(id, adapter);
@@ -401,7 +396,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       numRunning: state.running.length,
       numWaiting: state.waiting.length + table.fetching.size,
       numPages: limits.numPages,
-      numFreePages: limits.numPages - Math.ceil(heldBytes() / model.pages.pageBytes),
+      numFreePages: cache.numFreePages(state.running.flatMap(({ pages }) => pages.pages)),
       ...totals,
       numGeneratedTokens: results.numGeneratedTokens,
       numRefused: table.numRefused,

@@ -93,8 +93,8 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
     add(request) {
       assert(!byId.has(request.id), `request id ${request.id} already exists`);
       refuseWhenFull(request);
-      const sequence = createSequence(request, cache, state.pageTokens, now());
       adapters.pin(request.adapters);
+      const sequence = createSequence(request, cache, state.pageTokens, now());
       shares.enter(request.tenant);
       byId.set(request.id, sequence);
       nextExpiryMs = Math.min(nextExpiryMs, expiryOf(sequence));

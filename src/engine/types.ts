@@ -149,7 +149,7 @@ export interface Schedule {
 export interface EngineStats {
   readonly numRunning: number;
   readonly numWaiting: number;
-  /** Float pages the budget holds, and those not needed by running sequences. */
+  /** Float pages the budget holds, and those that new sequences can have: neither running ones nor reservations take them. */
   readonly numPages: number;
   readonly numFreePages: number;
   readonly numSteps: number;
@@ -164,7 +164,7 @@ export interface EngineStats {
   readonly drafts: Readonly<Record<DraftSourceName, DraftCounts>>;
   /** Bytes of the budget that earlier answers take, which later ones are drafted from. */
   readonly draftBytes: number;
-  /** Adapters in memory, including unloaded ones still in use. */
+  /** Adapters in the page memory, including unloaded ones still in use; without idle ones that made room. */
   readonly numAdapters: number;
   readonly cache: KvCacheStats;
 }

@@ -75,6 +75,8 @@ export interface Gateway {
   handle(request: GatewayRequest): Promise<GatewayResponse>;
   /** Resolves when every node has answered once, or failed. */
   ready(): Promise<void>;
+  /** Is not healthy any more, so that new requests go elsewhere; those that come are answered until `shutDown`. */
+  leave(): void;
   /** Rejects new requests and waits up to `deadlineMs` for running ones. */
   shutDown(deadlineMs: number): Promise<void>;
 }
@@ -193,7 +195,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     }
     // Two gateways that are nodes of each other would keep each other up.
     if (isFromGateway(headers)) return json(508, { status: 'this is a gateway, and no node' });
-    if (admission.isClosed) return json(503, { status: 'shutting down' });
+    if (admission.isLeaving) return json(503, { status: 'shutting down' });
     const numUp = nodes.filter(({ health }) => health === 'up').length;
     const status = numUp === 0 ? 'no node is up' : 'ok';
     const degraded = shared === null || shared.bus.isConnected ? [] : ['nats'];
@@ -305,6 +307,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     limits,
     handle,
     ready: probes.askNow,
+    leave: admission.leave,
     async shutDown(deadlineMs) {
       admission.close();
       await admission.empty(deadlineMs);

@@ -77,6 +77,8 @@ export interface KvCache {
   readonly hasBackgroundWork: boolean;
   /** A slice of background work: writes some pages to disk. */
   workInBackground(): void;
+  /** Float pages that sequences can have beside those `held`: cached prefixes make room, reservations do not. */
+  numFreePages(held: Iterable<KvPage>): number;
   canReserve(sizeBytes: number): boolean;
   /** Memory for an adapter; idle pages make room for it. */
   reserve(sizeBytes: number): Reservation;
@@ -377,6 +379,13 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
     workInBackground() {
       spill?.writeSome(WRITES_WHEN_IDLE);
       shared?.work(WRITES_WHEN_IDLE);
+    },
+    numFreePages(held) {
+      const count = { float: 0, packed: 0 };
+      for (const { tier } of new Set(held)) count[tier]++;
+      const numPacked = count.packed === 0 ? 0 : Math.ceil(count.packed / pool.slabPages.packed);
+      const numSlabs = numPacked + pool.reservedBytes() / slabBytes;
+      return Math.max(0, options.numPages - count.float - numSlabs * pool.slabPages.float);
     },
     canReserve: (sizeBytes) => leavesRoom(sizeBytes) && pool.canReserve(sizeBytes),
     reserve(sizeBytes) {

@@ -105,6 +105,8 @@ export interface ServerOptions {
 export interface Server {
   fetch(request: Request): Promise<Response>;
   readonly services: Services;
+  /** Is not healthy any more, so that new requests go elsewhere; those that come are answered until `shutDown`. */
+  leave(): void;
   /** Rejects new requests, waits up to `deadlineMs` for running ones, aborts the others, unloads the models and closes the memory. */
   shutDown(deadlineMs: number): Promise<void>;
 }
@@ -268,6 +270,7 @@ export function createServer(options: ServerOptions): Server {
   return {
     fetch: async (request) => app.fetch(request),
     services,
+    leave: admission.leave,
     async shutDown(deadlineMs) {
       admission.close();
       history.close();

@@ -57,3 +57,27 @@ export function parseAnswers(text: string): RawAnswer[] {
       return { status: Number(status!.slice(9, 12)), headers, body: one.slice(end + 4) };
     });
 }
+
+/** Connections that the system of the server has completed, whether its process has taken them or not. */
+export interface Burst {
+  /** What each connection was answered; empty: it was cut. */
+  readonly texts: Promise<readonly string[]>;
+}
+
+/** Opens a connection for each text and sends it; resolves when all are connected. */
+export async function connectBurst(url: string, requests: readonly string[]): Promise<Burst> {
+  const connected: Promise<unknown>[] = [];
+  const texts = requests.map((request) => {
+    let text = '';
+    const socket = connect(Number(new URL(url).port), '127.0.0.1').setEncoding('latin1');
+    connected.push(new Promise((resolve) => socket.once('connect', resolve).once('close', resolve)));
+    if (request !== '') socket.write(request);
+    return new Promise<string>((resolve) => {
+      socket.on('data', (part: string) => (text += part));
+      // A connection that is cut has an answer of no bytes.
+      socket.on('error', () => {}).on('close', () => resolve(text));
+    });
+  });
+  await Promise.all(connected);
+  return { texts: Promise.all(texts) };
+}

@@ -24,6 +24,8 @@ export interface DraftMemory {
   readonly reservedBytes: number;
   forget(tenant: string): void;
   clear(): void;
+  /** Drops the oldest answers until a slab is free; false: it has none. */
+  giveSlab(): boolean;
   /** Answers of a tenant in memory. */
   count(tenant: string): number;
   /** Writes what is not on disk yet. */
@@ -131,6 +133,12 @@ export function createDraftMemory({ cache, budgetBytes, spill, modelHash }: Draf
       unread.delete(tenant);
       learned.forget(tenant);
       release();
+    },
+    giveSlab() {
+      if (reservations.length === 0) return false;
+      while (learned.sizeBytes > reservedBytes() - cache.slabBytes) learned.shrink();
+      cache.unreserve(reservations.pop()!);
+      return true;
     },
     clear() {
       answers = [];

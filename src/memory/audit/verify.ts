@@ -2,7 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryServices } from '../common/services.ts';
 import { auditFromRecord, auditToRecord, isTombstone } from '../schemas/audit.ts';
 import { AUDIT_KIND, type JsonValue, type MemoryStore } from '../types.ts';
-import { readManifests, readSegment, type ArchivedEntry, type AuditArchive } from './archive.ts';
+import { readManifests, readSegment, type ArchivedEntry, type AuditArchive, type SegmentManifest } from './archive.ts';
 import { hashLink, hashVector } from './chain.ts';
 import { readHead, type ChainHead, type ChainMark } from './head.ts';
 import { readLive, type LiveEntry } from './live-entries.ts';
@@ -32,6 +32,9 @@ export interface VerifyContext {
   readonly archive: AuditArchive | null;
   readonly stateTenant: string;
 }
+
+/** Entries beyond the head that are counted. */
+const MAX_BEYOND = 1000;
 
 /** State of a walk along a chain. */
 interface Walk {
@@ -83,13 +86,42 @@ function checkCopies(services: MemoryServices, { record, body }: LiveEntry): voi
   }
 }
 
+/** The start of a walk. The store changes meanwhile: entries are added, archived, trimmed and erased. */
+interface ChainView {
+  readonly head: ChainHead;
+  /** Or why they cannot be read, which the walk reports. */
+  readonly manifests: readonly SegmentManifest[] | Error;
+}
+
+async function readView({ store, services }: VerifyContext, tenant: string): Promise<ChainView> {
+  const { head } = await readHead(store, services.sha256, tenant);
+  // After the head: segments that it names are there.
+  const manifests = await readManifests(store, tenant).then(
+    (stored) => stored.map(({ manifest }) => manifest),
+    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+  );
+  return { head, manifests };
+}
+
+/** Whether entries left the place where a walk from `seen` looks for them; entries that were only added do not count. */
+function wasMoved(seen: ChainView, now: ChainView): boolean {
+  const placesOf = ({ head, manifests }: ChainView): string =>
+    JSON.stringify([
+      head.archived,
+      head.trimmed,
+      manifests instanceof Error ? null : manifests.map(({ file }) => file),
+    ]);
+  return now.head.sequence < seen.head.sequence || placesOf(now) !== placesOf(seen);
+}
+
 async function walkArchive(
-  { store, services, archive }: VerifyContext,
+  { services, archive }: VerifyContext,
   tenant: string,
-  head: ChainHead,
+  { head, manifests }: ChainView,
   walk: Walk,
 ): Promise<void> {
-  for (const { manifest } of await readManifests(store, tenant)) {
+  if (manifests instanceof Error) throw manifests;
+  for (const manifest of manifests) {
     if (manifest.lastSequence <= head.trimmed.sequence || manifest.firstSequence > head.archived.sequence) continue;
     if (archive === null) throw broken(`is in segment ${manifest.file}, and there is no archive to read it from`);
     for (const entry of await readSegment(archive, services.sha256, tenant, manifest)) {
@@ -102,13 +134,14 @@ async function walkArchive(
   }
 }
 
+/** From where the walk is to this head; later entries are ignored. */
 async function walkLive(
   { store, services }: VerifyContext,
   tenant: string,
-  head: ChainHead,
+  head: ChainMark,
   walk: Walk,
 ): Promise<void> {
-  for await (const entries of readLive(store, tenant, { from: head.archived.sequence + 1, to: head.sequence })) {
+  for await (const entries of readLive(store, tenant, { from: walk.sequence + 1, to: head.sequence })) {
     for (const live of entries) {
       if (live.link === null) throw broken('has no link');
       if (live.link.sequence !== live.record.fields['sequence'])
@@ -126,13 +159,37 @@ async function walkLive(
   }
   if (walk.sequence !== head.sequence) throw broken(`is missing, the head is at ${head.sequence}`);
   if (walk.hash !== head.hash) throw broken('has another hash than the head');
-  const filter = { fields: [{ field: 'sequence', is: '>', value: head.sequence }] } as const;
-  const { head: now } = await readHead(store, services.sha256, tenant);
-  const beyond = now.sequence === head.sequence ? await store.count(tenant, { kinds: [AUDIT_KIND], filter }) : 0;
-  if (beyond > 0) throw broken(`and ${beyond - 1} more are beyond the head at ${head.sequence}`);
 }
 
-async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHead): Promise<AuditReport> {
+/** Checks that an entry records each erasure. It may be behind the head that the walk started from, but not behind the present one. */
+async function explainTombstones(
+  context: VerifyContext,
+  tenant: string,
+  head: ChainHead,
+  walk: Walk,
+): Promise<ChainHead> {
+  const met = [...walk.unexplained];
+  if (met.length === 0) return head;
+  const { head: now } = await readHead(context.store, context.services.sha256, tenant);
+  if (now.sequence > head.sequence) await walkLive(context, tenant, now, walk);
+  const lost = met.find((sequence) => walk.unexplained.has(sequence));
+  if (lost === undefined) return now;
+  walk.sequence = lost - 1;
+  throw broken('has no content, and no entry records its erasure');
+}
+
+/** Entries and head are written in one call: those seen before the head was read are not beyond it. */
+async function findBeyond({ store, services }: VerifyContext, tenant: string): Promise<void> {
+  const { head: before } = await readHead(store, services.sha256, tenant);
+  const filter = { fields: [{ field: 'sequence', is: '>', value: before.sequence }] } as const;
+  const { records } = await store.find(tenant, { kinds: [AUDIT_KIND], filter, order: 'newest', limit: MAX_BEYOND });
+  const { head: after } = await readHead(store, services.sha256, tenant);
+  const numBeyond = records.filter(({ fields }) => Number(fields['sequence']) > after.sequence).length;
+  if (numBeyond > 0) throw broken(`and ${numBeyond - 1} more are beyond the head at ${after.sequence}`);
+}
+
+async function verifyOnce(context: VerifyContext, tenant: string, view: ChainView): Promise<AuditReport> {
+  let { head } = view;
   const { sequence, hash } = head.trimmed;
   const walk: Walk = {
     sequence,
@@ -146,17 +203,16 @@ async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHea
   };
   let brokenAt: AuditReport['brokenAt'] = null;
   try {
-    await walkArchive(context, tenant, head, walk);
+    await walkArchive(context, tenant, view, walk);
     await walkLive(context, tenant, head, walk);
-    const [lost] = walk.unexplained;
-    if (lost !== undefined) {
-      walk.sequence = lost - 1;
-      throw broken('has no content, and no entry records its erasure');
-    }
+    head = await explainTombstones(context, tenant, head, walk);
+    await findBeyond(context, tenant);
     // A database that lost its last entries, or all of them, has a chain without a gap.
     const { lost: missing } = await context.store.stats(tenant);
     if (missing !== undefined) throw broken(`and later ones may be missing: ${missing}`);
   } catch (error) {
+    // A store that cannot be asked now says nothing about the log; one that is damaged does.
+    if (error instanceof RuvLLMError && error.isRetryable && error.data['isDamaged'] !== true) throw error;
     brokenAt = { sequence: walk.sequence + 1, reason: error instanceof Error ? error.message : String(error) };
   }
   const lost = await findRuns(context.store, context.stateTenant, false);
@@ -178,15 +234,16 @@ async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHea
   };
 }
 
-/** Walks a tenant's chain through archive and store to its head, and says where it breaks. */
+/**
+ * Walks a tenant's chain through archive and store to the head that it has now, and says where it breaks. Entries that are written
+ * meanwhile are not looked at; if some are moved or erased, the walk starts again.
+ */
 export async function verifyAudit(context: VerifyContext, tenant: string): Promise<AuditReport> {
-  for (;;) {
-    const { head } = await readHead(context.store, context.services.sha256, tenant);
-    const report = await verifyOnce(context, tenant, head);
+  for (let view = await readView(context, tenant); ;) {
+    const report = await verifyOnce(context, tenant, view);
     if (report.isIntact) return report;
-    // Retention may have moved entries during the walk; then it starts again.
-    const { head: now } = await readHead(context.store, context.services.sha256, tenant);
-    if (now.archived.sequence === head.archived.sequence && now.trimmed.sequence === head.trimmed.sequence)
-      return report;
+    const now = await readView(context, tenant);
+    if (!wasMoved(view, now)) return report;
+    view = now;
   }
 }

@@ -71,13 +71,17 @@ export async function createFallbackStore(options: FallbackStoreOptions): Promis
     let nextProbeMs = 0;
     // Without the reason, which has paths and addresses: it is in the report and the status.
     const refusalOf = (
-      { code, data }: RuvLLMError,
-      isOutcomeUnknown = data['isOutcomeUnknown'] === true,
+      error: RuvLLMError,
+      isOutcomeUnknown = error.data['isOutcomeUnknown'] === true,
+      { code } = error,
     ): RuvLLMError =>
       new RuvLLMError(
         code,
         `the memory cannot be ${verb}: ${code === 'disk_full' ? 'its disk is full' : 'its disk or database fails'}${isOutcomeUnknown ? '; it is unknown whether this write succeeded, so check before a retry' : ''}`,
-        { isRetryable: true, ...(isOutcomeUnknown ? { data: { isOutcomeUnknown } } : {}) },
+        {
+          isRetryable: true,
+          data: { ...(isOutcomeUnknown && { isOutcomeUnknown }), ...(isDamage(error) && { isDamaged: true }) },
+        },
       );
     function recover(): void {
       if (numFailures >= maxFailures) report(`the memory can be ${verb} again`);

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { parseAnswers, type RawAnswer, talk } from '../../../test/support/raw-http.ts';
+import { connectBurst, parseAnswers, type RawAnswer, talk } from '../../../test/support/raw-http.ts';
 import { createMemoryKeys, createTestServer, listenOnLoopback } from '../../../test/support/test-server.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../gateway/gateway.ts';
 import { readHints } from '../../gateway/request-hints.ts';
@@ -89,6 +89,23 @@ async function openSocket(url: string, text: string): Promise<Socket> {
   await new Promise<void>((resolve) => socket.write(text, () => resolve()));
   return socket;
 }
+
+test('[GW27] a stopping gateway answers the requests whose connections the system has completed', async () => {
+  const node = await openNode();
+  const gateway = createGateway({
+    nodes: [node.url],
+    upstream: createHttpUpstream(),
+    keys: createKeyStore(createMemoryKeys(), () => 1000),
+    isOpen: true,
+    browsers: { hosts: null, corsOrigins: [] },
+  });
+  const listening = await listenGateway(gateway, { host: '127.0.0.1', port: 0 });
+  await gateway.ready();
+  const asking = Array.from({ length: 20 }, () => `${head('/v1/completions', '', 2)}{}`);
+  const { texts } = await connectBurst(listening.url, [...Array.from({ length: 200 }, () => ''), ...asking]);
+  await listening.close(8000);
+  expect((await texts).flatMap(parseAnswers).map(({ status }) => status)).toEqual(asking.map(() => 200));
+});
 
 describe('[GW18] before its body is read, a request', () => {
   const short = { ...TIMEOUTS, headersMs: 1000, requestMs: 3000, checkMs: 50 };

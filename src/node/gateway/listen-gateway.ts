@@ -3,6 +3,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { refusal } from '../../server/errors.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import type { GatewayBody, GatewayResponse } from '../../gateway/types.ts';
+import { closeListening } from '../server/close-listening.ts';
 import {
   bind,
   KEEP_ALIVE_MS,
@@ -48,12 +49,7 @@ export async function listenGateway(
     port: boundPort,
     async close(deadlineMs) {
       isClosing = true;
-      await gateway.shutDown(deadlineMs);
-      const closed = new Promise<void>((resolve) => http.close(() => resolve()));
-      http.closeIdleConnections();
-      const timer = setTimeout(() => http.closeAllConnections(), 500);
-      await closed;
-      clearTimeout(timer);
+      await closeListening(http, gateway, deadlineMs);
     },
   };
 }

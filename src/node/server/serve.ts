@@ -6,6 +6,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { Server } from '../../server/app.ts';
 import { ODD_PATH, readPath } from '../../server/request-path.ts';
 import { textOf } from '../../server/text-response.ts';
+import { closeListening } from './close-listening.ts';
 import { createRefusals, NO_PATH, type SocketTimeouts } from './socket-refusals.ts';
 
 /** Where a server listens. */
@@ -21,7 +22,7 @@ export interface ListenOptions {
 export interface Listening {
   readonly url: string;
   readonly port: number;
-  /** Rejects new requests, waits for running ones, aborts the rest and unloads the models, within `deadlineMs`. */
+  /** Takes the requests that are waiting, rejects new ones, aborts the rest and unloads the models, within `deadlineMs`. */
   close(deadlineMs: number): Promise<void>;
 }
 
@@ -37,9 +38,6 @@ const LINGER_MS = 500;
 export const KEEP_ALIVE_MS = 75_000;
 /** Maximum connections, including idle ones: each takes memory. */
 const MAX_CONNECTIONS = 2048;
-
-/** Part of the shutdown time reserved for error responses and unloading. */
-const MAX_GRACE_MS = 1000;
 
 /** Serves on a socket. */
 export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }: ListenOptions): Promise<Listening> {
@@ -82,16 +80,8 @@ export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }
     url: urlOf(host, boundPort),
     port: boundPort,
     async close(deadlineMs) {
-      // Keeps listening while requests finish: new requests get a 503 with retry-after, and load balancers notice.
       isClosing = true;
-      const graceMs = Math.min(MAX_GRACE_MS, deadlineMs / 2);
-      await server.shutDown(deadlineMs - graceMs);
-      const closed = new Promise<void>((resolve) => http.close(() => resolve()));
-      http.closeIdleConnections();
-      // Clients that do not read their error would block the shutdown forever.
-      const timer = setTimeout(() => http.closeAllConnections(), graceMs / 2);
-      await closed;
-      clearTimeout(timer);
+      await closeListening(http, server, deadlineMs);
     },
   };
 }
@@ -118,7 +108,8 @@ export function bind(http: HttpServer, host: string, port: number): Promise<numb
         }),
       );
     });
-    http.listen(port, host, () => resolve((http.address() as AddressInfo).port));
+    // The default queue of 511 connections is shorter than a burst: the system would drop the rest, and clients try again in a second.
+    http.listen({ port, host, backlog: http.maxConnections }, () => resolve((http.address() as AddressInfo).port));
   });
 }
 

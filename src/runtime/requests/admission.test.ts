@@ -93,9 +93,8 @@ test('[E1] waiting for an empty admission ends at once, or with the last of seve
   const admission = createAdmission(LIMITS, createManualClock());
   await admission.empty(1000);
   const [first, second] = [admission.enter('a'), admission.enter('b')];
-  expect(admission.isClosed).toBe(false);
   admission.close();
-  expect(admission.isClosed).toBe(true);
+  expect(admission.isLeaving).toBe(true);
   let isEmpty = false;
   void admission.empty(1000).then(() => (isEmpty = true));
   first();
@@ -160,4 +159,14 @@ test('of ten thousand tenants none is forgotten that has requests or has used it
   expect(refused(() => admission.enter('used')).code).toBe('rate_limit_exceeded');
   leaveRunning();
   admission.enter('running');
+});
+
+test('[E3] while it says that it leaves, an admission lets requests in until it is closed', () => {
+  const admission = createAdmission(LIMITS, createManualClock());
+  expect(admission.isLeaving).toBe(false);
+  admission.leave();
+  expect(admission.isLeaving).toBe(true);
+  admission.enter('a')();
+  admission.close();
+  expect(() => admission.enter('a')).toThrow('the server is shutting down');
 });

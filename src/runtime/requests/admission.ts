@@ -11,8 +11,10 @@ export interface Admission {
   enter(tenant: string): () => void;
   /** Forgets the rate of a tenant without requests. */
   forget(tenant: string): void;
-  /** Whether new requests are rejected. */
-  readonly isClosed: boolean;
+  /** Whether new requests should go elsewhere; they are let in until `close`. */
+  readonly isLeaving: boolean;
+  leave(): void;
+  /** From here on new requests are rejected. */
   close(): void;
   /** Resolves when no request is running, or after `deadlineMs`. */
   empty(deadlineMs: number): Promise<void>;
@@ -40,6 +42,7 @@ export function createAdmission(limits: GateLimits, clock: Clock, outside: Outsi
   const { maxRequests, maxRequestsPerTenant, requestsPerMinute, burst } = limits;
   const tenants = new Map<string, Tenant>();
   let numRequests = 0;
+  let isLeaving = false;
   let isClosed = false;
   let onEmpty = (): void => {};
 
@@ -72,8 +75,8 @@ export function createAdmission(limits: GateLimits, clock: Clock, outside: Outsi
     get numRequests() {
       return numRequests;
     },
-    get isClosed() {
-      return isClosed;
+    get isLeaving() {
+      return isLeaving;
     },
     enter(name) {
       if (isClosed) throw refuse('shutting_down', 'the server is shutting down', 5);
@@ -109,7 +112,11 @@ export function createAdmission(limits: GateLimits, clock: Clock, outside: Outsi
     forget(name) {
       if (tenants.get(name)?.numRequests === 0) tenants.delete(name);
     },
+    leave() {
+      isLeaving = true;
+    },
     close() {
+      isLeaving = true;
       isClosed = true;
     },
     async empty(deadlineMs) {

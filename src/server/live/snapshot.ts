@@ -34,7 +34,7 @@ export async function takeSnapshot(services: SnapshotServices, caller: Caller): 
     at: clock.wallClock(),
     window_seconds: WINDOW_SECONDS,
     rate_seconds: RATE_SECONDS,
-    is_closing: admission.isClosed,
+    is_closing: admission.isLeaving,
     num_requests: admission.numRequests,
     /** Since the start: answers of the model API, and those with a status of 500 or above. */
     num_answered: history.totals().numRequests,

@@ -42,7 +42,7 @@ export const routes = {
       const { fleet, ask } = requireGateway(exchange, '/fleet/events');
       const { clock, admission } = exchange.services;
       const { signal } = exchange.caller;
-      const body = createBlockStream({ fleet, stream: ask, clock, signal, isClosed: () => admission.isClosed });
+      const body = createBlockStream({ fleet, stream: ask, clock, signal, isClosed: () => admission.isLeaving });
       return new Response(body, {
         headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache, no-transform' },
       });

@@ -50,7 +50,7 @@ async function* snapshots(
   signal: AbortSignal,
 ): AsyncGenerator<SseMessage, void, undefined> {
   const { clock, admission, guard } = services;
-  while (!signal.aborted && !admission.isClosed) {
+  while (!signal.aborted && !admission.isLeaving) {
     guard.checkCaller(caller);
     yield { event: 'live', data: JSON.stringify(await takeSnapshot(services, caller)) };
     await waitFor(signal, (wake) => clock.setTimer(intervalMs, wake));

@@ -27,7 +27,7 @@ export const routes = {
       'Whether the server can answer: 503 while the first model or adapters of the fleet are loading, a stalled or crashed engine is replaced or the server shuts down; `degraded` lists degraded parts, `preparing` parts that follow.',
     handle({ services }) {
       const { models } = services;
-      if (services.admission.isClosed) return json({ status: 'shutting down' }, 503);
+      if (services.admission.isLeaving) return json({ status: 'shutting down' }, 503);
       // Later loads, after an idle time, are no reason to send clients elsewhere.
       const isLoading = !models.hasLoaded && models.list().some(({ state }) => state === 'loading');
       if (isLoading) return json({ status: 'loading model' }, 503);

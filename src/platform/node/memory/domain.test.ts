@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { campaign } from '../../../../test/support/campaign.ts';
 import { createMemoryGraph } from '../../../memory/graph/graph.ts';
 import { createPolicyMemory } from '../../../memory/policies/policies.ts';
 import { DEFAULT_POLICIES } from '../../../memory/policies/defaults.ts';
@@ -12,9 +13,11 @@ import {
   writeAll,
 } from '../../../memory/audit/harness.contract.ts';
 import { openAuditLog } from '../../../memory/audit/index.ts';
+import { openBusyLog } from '../../../memory/audit/verify-under-writes.contract.ts';
 import { DRIVERS, newFolder, openAt } from './memory-setup.contract.ts';
 
 const DAY_MS = 86_400_000;
+const NUM_VERIFIES = campaign({ short: 6, long: 500 });
 
 describe.each(DRIVERS)('the parts of the memory on SQLite (%s)', (driver) => {
   const setUp = () => {
@@ -47,6 +50,12 @@ describe.each(DRIVERS)('the parts of the memory on SQLite (%s)', (driver) => {
     expect(page.entries.map(({ entry }) => entry.query)).toEqual(numbered(5, 151).map(({ query }) => query));
     expect(await next.aggregate(TENANT)).toMatchObject({ count: 5, totalMs: { p99: 121 } });
     await next.close();
+  });
+
+  test('[WL21] verify finds nothing while entries are written, archived, trimmed and erased', async () => {
+    const { services, open } = setUp();
+    const { verify } = await openBusyLog({ store: open(), services, archive: createTestArchive(), seed: 2 });
+    for (let i = 0; i < NUM_VERIFIES; i++) expect((await verify()).brokenAt).toBeNull();
   });
 
   test('[SI1] [SI3] [PM2] [GR1] keeps sessions, policies and graph over a restart', async () => {

@@ -7,6 +7,7 @@ import { directionOf, expectRefusal, idOf, recordOf, vectorOf } from '../../../m
 import { createTestServices } from '../../../memory/test-store.contract.ts';
 import { createManualSchedule, createTestArchive, numbered, writeAll } from '../../../memory/audit/harness.contract.ts';
 import { openAuditLog } from '../../../memory/audit/index.ts';
+import { openBusyLog } from '../../../memory/audit/verify-under-writes.contract.ts';
 import type { RecordKind } from '../../../memory/types.ts';
 import type { PostgresMemoryOptions } from './postgres.ts';
 import { findPostgres, type TestServer } from './postgres-server.contract.ts';
@@ -147,6 +148,13 @@ test('[PG13] segments of the audit log are rows, sealed, and gone with their ten
   await store.eraseTenant('alpha');
   expect(await query(server, `SELECT count(*)::int AS n FROM "${schema}".segment`)).toEqual([{ n: 1 }]);
   expect(await log.verify('beta')).toMatchObject({ isIntact: true, numArchived: 3 });
+});
+
+test('[WL21] verify finds nothing while entries are written, archived, trimmed and erased', async () => {
+  const store = await openAt(server.connectionString, newSchema());
+  const archive = { ...createTestArchive(), ...store.archive };
+  const { verify } = await openBusyLog({ store, services: createTestServices(), archive, seed: 2 });
+  for (let i = 0; i < campaign({ short: 3, long: 300 }); i++) expect((await verify()).brokenAt).toBeNull();
 });
 
 test('[PG2] migrates a memory of the first version without loss', async () => {
