@@ -9,9 +9,9 @@ export interface CommandOutcome {
   readonly stderr: string;
 }
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
+// Campaigns and benches run a compiled copy of this file in .cache/tools.
+const manifest = new URL('../../package.json', import.meta.url.replace('/.cache/tools/', '/'));
+const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string };
 
 /**
  * Runs one command of the built package in this process, because a new process takes a second to start. Signals, pipes
@@ -33,6 +33,52 @@ export async function runCommand(
   } finally {
     replaceEnvironment(before);
   }
+}
+
+/** `ruvllm serve` or `gateway` in this process. */
+export interface ServerHere {
+  /** What it printed with `--json`. */
+  readonly document: Record<string, unknown>;
+  /** Ends it as SIGTERM does; returns its exit code. */
+  stop(): Promise<number>;
+}
+
+const here = { environments: [] as NodeJS.ProcessEnv[], outside: {} as NodeJS.ProcessEnv };
+
+/**
+ * Starts a server of the built package in this process. Its environment is that of the process until it has ended, so servers that
+ * run at once must have the same.
+ */
+export async function startHere(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<ServerHere> {
+  const { runCli } = await importDist<typeof import('../../src/cli/run-cli.ts')>('cli/run-cli.js');
+  if (here.environments.some((other) => other !== environment)) throw new Error('another environment is in use here');
+  if (here.environments.length === 0) here.outside = { ...process.env };
+  here.environments.push(environment);
+  replaceEnvironment(environment);
+  const io = createFakeIo({ environment: environment as Record<string, string> });
+  const command = { ...io, folder: process.cwd(), now: () => performance.now() };
+  const end = runCli([...args, '--json'], version, command).finally(() => {
+    here.environments.splice(here.environments.indexOf(environment), 1);
+    if (here.environments.length === 0) replaceEnvironment(here.outside);
+  });
+  const started = new Promise<void>((resolve) => {
+    const { write } = io.stdout;
+    Object.assign(io.stdout, {
+      write(text: string) {
+        write(text);
+        if (io.written.stdout.includes('\n')) resolve();
+      },
+    });
+  });
+  await Promise.race([started, end]);
+  if (!io.written.stdout.includes('"url"')) throw new Error(`it ended with ${await end}: ${io.written.stdout}`);
+  return {
+    document: JSON.parse(io.written.stdout) as Record<string, unknown>,
+    stop() {
+      io.controller.abort('SIGTERM');
+      return end;
+    },
+  };
 }
 
 /** Key by key, because threads start with the process's variables, not with another object. */
