@@ -3,7 +3,13 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { S3_KEYS, S3_REGION, type S3Server, startS3Server } from './support/s3-server.ts';
-import { createServeFolder, type Served, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
+import {
+  createServeFolder,
+  type Served,
+  type ServedHere,
+  type ServeFolder,
+  type ServeProcess,
+} from './support/serve-process.ts';
 
 const SECRET = 'a secret that all nodes of this fleet share';
 let fleet: ServeFolder;
@@ -41,10 +47,9 @@ afterAll(async () => {
 /** A long wait: no test may depend on the speed of the machine. */
 const PATIENT = ['--kv-shared-timeout', '120'];
 
-type Node = Served & { stop(): Promise<number> };
 const argsOf = (place: string | null, ...args: string[]): string[] =>
   ['tiny=' + fleet.model, '--no-memory', ...(place === null ? [] : ['--kv-shared', place, ...PATIENT]), ...args]; // prettier-ignore
-const startNode = (place: string | null, ...args: string[]): Promise<Node> =>
+const startNode = (place: string | null, ...args: string[]): Promise<ServedHere> =>
   fleet.here.start(...argsOf(place, ...args));
 /** As a process that a test can kill. */
 const launchNode = (place: string): Promise<ServeProcess> => fleet.start(...argsOf(place));
@@ -93,7 +98,7 @@ async function untilStored(node: Served): Promise<void> {
 }
 
 /** As a rolling restart does. */
-async function stop(node: Node): Promise<void> {
+async function stop(node: ServedHere): Promise<void> {
   expect(await node.stop()).toBe(0);
 }
 

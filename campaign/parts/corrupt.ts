@@ -28,7 +28,10 @@ interface Original {
 
 async function createOriginal(seed: number, isKilled: boolean): Promise<Original> {
   const random = createRandom(seed);
-  const site = createSite({ model: '260K', args: ({ path }) => ['--kv-spill', join(path, 'spill'), '--no-learning'] });
+  const site = await createSite({
+    model: '260K',
+    args: ({ path }) => ['--kv-spill', join(path, 'spill'), '--no-learning'],
+  });
   const oracle = createOracle();
   const server = await site.start();
   const over = new AbortController();

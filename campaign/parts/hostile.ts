@@ -32,7 +32,7 @@ export const hostile: Part = {
       ...hostileGrammars(20).map((source, i): [string, GrammarSource] => [`large grammar ${i}`, source]),
     ];
     const clock = createClock(options, cases.length);
-    const site = createSite({ model: '15M', environment: { RUVLLM_KERNELS: '' }, args: () => ['--no-memory', '--threads', '1'] }); // prettier-ignore
+    const site = await createSite({ model: '15M', environment: { RUVLLM_KERNELS: '' }, args: () => ['--no-memory', '--threads', '1'] }); // prettier-ignore
     const problems: string[] = [];
     const verdicts = new Map<string, number>();
     const times: number[] = [];

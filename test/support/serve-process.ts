@@ -51,14 +51,16 @@ export interface KeysOutcome {
   readonly error?: { readonly message: string };
 }
 
+export type ServedHere = Served & Pick<ServerHere, 'stop'>;
+
 /**
  * The same in this process, for tests that neither kill a server nor look at its process: a new process takes a second of processor
  * time to load what is already loaded here.
  */
 export interface ServeHere {
-  start(...args: string[]): Promise<Served & Pick<ServerHere, 'stop'>>;
+  start(...args: string[]): Promise<ServedHere>;
+  gateway(...args: string[]): Promise<ServedHere>;
   keys(...args: string[]): Promise<KeysOutcome>;
-  /** One at a time. */
   run(...args: string[]): Promise<CommandOutcome>;
   /** Ends the servers as SIGTERM does. */
   stopAll(): Promise<void>;
@@ -129,13 +131,15 @@ export function createServeFolder(options: ServeFolderOptions): ServeFolder {
   }
 
   const servers = new Set<ServerHere>();
+  async function serveHere(name: 'serve' | 'gateway', args: readonly string[]): Promise<ServedHere> {
+    const port = args.includes('--port') ? [] : ['--port', '0'];
+    const server = startHere([name, ...args, ...port], environment);
+    servers.add(server);
+    return { ...((await server.document) as unknown as Served), stop: () => (servers.delete(server), server.stop()) };
+  }
   const here: ServeHere = {
-    async start(...args) {
-      const port = args.includes('--port') ? [] : ['--port', '0'];
-      const server = await startHere(['serve', ...args, ...port], environment);
-      servers.add(server);
-      return { ...(server.document as unknown as Served), stop: () => (servers.delete(server), server.stop()) };
-    },
+    start: (...args) => serveHere('serve', args),
+    gateway: (...args) => serveHere('gateway', args),
     async keys(...args) {
       const { stdout, status } = await here.run('keys', ...args);
       return { status, ...(JSON.parse(stdout) as Pick<KeysOutcome, 'id' | 'token'>) };
