@@ -232,6 +232,7 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
     const publishing = launchPublish(second);
     await publishing.printed(`${killed.url}: prepared`);
     killed.process.kill('SIGKILL');
+    await killed.exit;
     slow.process.kill('SIGCONT');
     const { status: code, output } = await publishing.end;
     expect([code, output]).toEqual([0, expect.stringContaining('2 of 3 nodes')]);
@@ -244,6 +245,7 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
     const [spare] = await Promise.all([launchNode(), startNode()]);
     expect((await publish(first)).status).toBe(0);
     spare.process.kill('SIGKILL');
+    await spare.exit;
     const proxy = await createNatsProxy(nats.url);
     ended.push(proxy.close);
     proxy.hold();
@@ -377,6 +379,7 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
   });
 
   test('say which option is missing or wrong', async () => {
+    await expect.poll(async () => (await start('status')).status, { timeout: 30_000 }).toBe(0);
     const text = join(folder.path, 'text.pem');
     writeFileSync(text, 'no key');
     for (const [args, message] of [
