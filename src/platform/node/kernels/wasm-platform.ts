@@ -34,20 +34,22 @@ let numCompiling = 0;
 /**
  * Compiles kernels straight with the optimizing compiler: the baseline tier runs these loops 2-3 times slower, and the switch would
  * come in the middle of the first answer. Flags are global and set by version, because an engine that does not know one complains on
- * stderr or, worse, crashes later. Other modules keep the baseline tier: without it SQLite takes a second of processor time.
+ * stderr or, worse, crashes later.
  */
 async function compileOptimized(bytes: Uint8Array<ArrayBuffer>): Promise<WebAssembly.Module> {
   // From Node 25 on that compiler dies without the baseline tier's feedback; there the switch is only made early.
-  if (NODE_MAJOR >= 25) {
-    setFlagsFromString('--wasm-tiering-budget=10000');
-    return WebAssembly.compile(bytes);
-  }
+  if (NODE_MAJOR >= 25) setFlagsFromString('--wasm-tiering-budget=10000');
+  else setFlagsFromString('--no-liftoff');
+  if (NODE_MAJOR > 22) return WebAssembly.compile(bytes);
+  // Here a memory's SQLite is WebAssembly, too: in this way each start of it takes a second of processor time. So everything is
+  // compiled now, and other modules get the default, two flags of which --no-liftoff has changed.
   numCompiling++;
-  setFlagsFromString('--no-liftoff');
+  setFlagsFromString('--no-wasm-lazy-compilation');
   try {
     return await WebAssembly.compile(bytes);
   } finally {
-    if (--numCompiling === 0) setFlagsFromString('--liftoff');
+    if (--numCompiling === 0)
+      for (const flag of ['--liftoff', '--wasm-dynamic-tiering', '--wasm-lazy-compilation']) setFlagsFromString(flag);
   }
 }
 
