@@ -6,10 +6,10 @@ import { createMemorySink, createMemorySource, openGguf, writeGguf } from '../sr
 import { readShape } from '../src/models/shape.ts';
 import { isServerBuilt } from './support/dist-server.ts';
 import { randomAdapter } from './support/random-adapter.ts';
-import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
+import { createServeFolder, type ServeFolder, type Served } from './support/serve-process.ts';
 
 let serving: ServeFolder;
-let server: ServeProcess;
+let server: Served;
 let base: AdapterBase;
 const CASES = [
   ['another architecture', /is an adapter for qwen2, the model is llama/],
@@ -52,9 +52,12 @@ beforeAll(async () => {
   await writeAdapter('other shapes', { ...base, feedForwardDim: base.feedForwardDim + 32 });
   await writeAdapter('more layers', { ...base, numLayers: base.numLayers + 1 });
   writeFileSync(pathOf('a model file'), model);
-  server = await serving.start(`tiny=${serving.model}`, '--adapter-folder', serving.path);
+  server = await serving.here.start(`tiny=${serving.model}`, '--adapter-folder', serving.path);
 });
-afterAll(() => serving?.dispose());
+afterAll(async () => {
+  await serving?.here.stopAll();
+  serving?.dispose();
+});
 
 describe.skipIf(!isServerBuilt)('an adapter that does not fit', () => {
   test.each(CASES)('the server rejects %s with both sides and changes nothing', async (name, message) => {
@@ -84,8 +87,16 @@ describe.skipIf(!isServerBuilt)('an adapter that does not fit', () => {
     expect((await call('GET', '/admin/adapters')).body.data).toMatchObject([{ id: 'tiny:extra' }]);
   });
 
-  test.each(CASES)('the command line rejects %s', (name, message) => {
-    const { status, stdout } = serving.run('run', serving.model, 'a', '--max-tokens', '1', '--adapter', pathOf(name));
+  test.each(CASES)('the command line rejects %s', async (name, message) => {
+    const { status, stdout } = await serving.here.run(
+      'run',
+      serving.model,
+      'a',
+      '--max-tokens',
+      '1',
+      '--adapter',
+      pathOf(name),
+    );
     expect(status).toBe(1);
     expect((JSON.parse(stdout) as Answer).error!.message).toMatch(message);
   });

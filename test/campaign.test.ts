@@ -12,7 +12,7 @@ const log = (): void => {};
 
 /** Rounds in `npm test`. */
 const ROUNDS: Readonly<Record<string, number>> = {
-  kills: campaign({ short: 4, long: 60 }),
+  kills: campaign({ short: 2, long: 60 }),
   disk: campaign({ short: 1, long: 12 }),
   corrupt: campaign({ short: 4, long: 60 }),
   hostile: campaign({ short: 12, long: 78 }),

@@ -1,4 +1,4 @@
-// The command as users run it: bin/ruvllm.mjs on dist/, real processes, real exit codes.
+// The command as users run it. Exit codes, signals and streams are those of processes: bin/ruvllm.mjs on dist/.
 import { spawn, spawnSync } from 'node:child_process';
 import {
   closeSync,
@@ -78,11 +78,21 @@ function start(
   return { done, child, firstOutput };
 }
 
-const ruvllm = (args: readonly string[], options?: Parameters<typeof start>[1]): Promise<Outcome> =>
+/** As a process of its own. */
+const spawned = (args: readonly string[], options?: Parameters<typeof start>[1]): Promise<Outcome> =>
   start(args, options).done;
 
-async function json(args: readonly string[], options?: Parameters<typeof start>[1]) {
-  const { code, stdout, stderr } = await ruvllm([...args, '--json'], options);
+/** In this process, which has loaded everything: for tests about what a command does. */
+async function ruvllm(
+  args: readonly string[],
+  { input, env }: NonNullable<Parameters<typeof start>[1]> = {},
+): Promise<Outcome> {
+  const { status, ...written } = await runCommand(args, { environment: { ...environment, ...env }, input });
+  return { code: status, ...written };
+}
+
+async function json(args: readonly string[], options?: Parameters<typeof start>[1], run = ruvllm) {
+  const { code, stdout, stderr } = await run([...args, '--json'], options);
   expect(stderr).toBe('');
   expect(stdout.endsWith('}\n') && !stdout.slice(0, -1).includes('\n')).toBe(true);
   return { code, document: JSON.parse(stdout) };
@@ -103,21 +113,13 @@ const QUICK = ['--max-tokens', '8', '--threads', '1', '--kernels', 'reference'];
 describe.skipIf(!isBuilt)('ruvllm', () => {
   test('--version', async () => {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
-    expect(await ruvllm(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
-    expect(await json(['--version'])).toEqual({ code: 0, document: { version } });
+    expect(await spawned(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+    expect(await json(['--version'], {}, spawned)).toEqual({ code: 0, document: { version } });
   });
 
   test('run --json prints one complete document', async () => {
-    const { code, document } = await json([
-      'run',
-      plain,
-      'the rain',
-      '--temperature',
-      '0',
-      '--logprobs',
-      '1',
-      ...QUICK,
-    ]);
+    const args = ['run', plain, 'the rain', '--temperature', '0', '--logprobs', '1', ...QUICK];
+    const { code, document } = await json(args, {}, spawned);
     expect(code).toBe(0);
     expect(Object.keys(document).sort()).toEqual([
       'finishReason',
@@ -154,7 +156,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
 
   test('streams exactly the text of the document', async () => {
     const args = ['run', plain, 'the rain', '--seed', '5', ...QUICK];
-    const [streamed, whole] = await Promise.all([ruvllm(args), json(args)]);
+    const [streamed, whole] = await Promise.all([spawned(args), json(args)]);
     expect(streamed).toEqual({ code: 0, stdout: whole.document.text, stderr: '' });
     expect(whole.document.seed).toBe(5);
   });
@@ -197,7 +199,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     const [argument, absent, dash] = await Promise.all([
       json(['run', plain, 'the rain', ...args]),
       json(['run', plain, ...args], { input: 'the rain\n' }),
-      json(['run', plain, '-', ...args], { input: 'the rain' }),
+      json(['run', plain, '-', ...args], { input: 'the rain' }, spawned),
     ]);
     for (const { document } of [absent, dash]) {
       expect(document.promptTokenIds).toEqual(argument.document.promptTokenIds);
@@ -236,7 +238,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
   });
 
   test('without --json prints an error and the next thing to try on stderr', async () => {
-    expect(await ruvllm(['show', 'owner/repo'])).toEqual({
+    expect(await spawned(['show', 'owner/repo'])).toEqual({
       code: 1,
       stdout: '',
       stderr: `error: model owner/repo is not in the cache ${cacheRoot}; pull it first\nnext: ruvllm pull owner/repo\n`,
@@ -291,7 +293,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
   test('chat answers the lines of stdin and ends with them', async () => {
     const args = ['chat', chatty, '--temperature', '0', ...QUICK];
     const input = 'hello\nagain\n';
-    const [text, document, empty] = await Promise.all([ruvllm(args, { input }), json(args, { input }), ruvllm(args)]);
+    const [text, document, empty] = await Promise.all([spawned(args, { input }), json(args, { input }), ruvllm(args)]);
     expect([text.code, document.code, empty.code]).toEqual([0, 0, 0]);
     const { turns } = document.document;
     expect(turns.map(({ user }: { user: string }) => user)).toEqual(['hello', 'again']);
@@ -331,7 +333,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
 
   test('doctor reports the machine, the kernels and the cache', async () => {
     // Not by `json`: drivers of GPUs write to the error output by themselves.
-    const [{ code, stdout }, text] = await Promise.all([ruvllm(['doctor', '--json']), ruvllm(['doctor'])]);
+    const [{ code, stdout }, text] = await Promise.all([spawned(['doctor', '--json']), ruvllm(['doctor'])]);
     const document = JSON.parse(stdout);
     expect({ code, text: text.code }).toEqual({ code: 0, text: 0 });
     expect(Object.keys(document)).toEqual([
@@ -444,8 +446,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
   });
 
   test('a session with an unusable folder fails before any output', async () => {
-    const { code, stderr } = await start(['run', plain, 'hi', ...QUICK, '--kv-spill', plain, '--session', 'story'])
-      .done;
+    const { code, stderr } = await ruvllm(['run', plain, 'hi', ...QUICK, '--kv-spill', plain, '--session', 'story']);
     expect(code).toBe(1);
     expect(stderr).toContain('error: cannot store session "story" in the --kv-spill folder');
   });

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isServerBuilt } from './support/dist-server.ts';
 import { runCommand } from './support/run-command.ts';
-import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
+import { createServeFolder, type ServeFolder, type ServedHere } from './support/serve-process.ts';
 
 let serving: ServeFolder;
-let server: ServeProcess;
+let server: ServedHere;
 
 const QUESTION = 'What is my dog called?';
 const OTHER = 'What is the capital of France?';
@@ -28,17 +28,19 @@ const run = (...args: string[]) =>
   runCommand([...args, '--url', server.url], { environment: { ...serving.environment, HF_HUB_OFFLINE: '1' } });
 
 async function restart(...more: string[]): Promise<void> {
-  server.process.kill('SIGTERM');
-  expect(await server.exit).toBe(0);
-  server = await serving.start(serving.model, ...more);
+  expect(await server.stop()).toBe(0);
+  server = await serving.here.start(serving.model, ...more);
 }
 
 beforeAll(async () => {
   serving = createServeFolder({ contextLength: 512 });
   serving.environment['HF_HUB_OFFLINE'] = '1';
-  if (isServerBuilt) server = await serving.start(serving.model);
+  if (isServerBuilt) server = await serving.here.start(serving.model);
 });
-afterAll(() => serving.dispose());
+afterAll(async () => {
+  await serving.here.stopAll();
+  serving.dispose();
+});
 
 describe.skipIf(!isServerBuilt)('a correction', () => {
   let before: Awaited<ReturnType<typeof ask>>;

@@ -1,31 +1,21 @@
-// Two `ruvllm serve` that exchange patterns and adapters through the command line, as processes.
-import { spawn } from 'node:child_process';
+// Two `ruvllm serve`, as processes, that exchange patterns and adapters through the command line.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isHeldOut } from '../src/learning/sona/examples.ts';
 import { isServerBuilt } from './support/dist-server.ts';
 import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
 
-const bin = fileURLToPath(new URL('../bin/ruvllm.mjs', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-federation-adapters-'));
 const nodes: { serving: ServeFolder; server: ServeProcess; key: string }[] = [];
 
 type Json = Record<string, never>;
 
 /** A command with `--url` of a node, as JSON. */
-async function command(
-  node: number,
-  ...args: string[]
-): Promise<{ status: number | null; json: Json; output: string }> {
+async function command(node: number, ...args: string[]): Promise<{ status: number; json: Json; output: string }> {
   const { serving, server } = nodes[node]!;
-  const child = spawn(process.execPath, [bin, ...args, '--url', server.url, '--json'], { env: serving.environment });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const status = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  const { status, stdout, stderr } = await serving.here.run(...args, '--url', server.url);
   return { status, json: JSON.parse(stdout || '{}') as Json, output: stdout + stderr };
 }
 
@@ -61,9 +51,10 @@ afterAll(() => {
 describe.skipIf(!isServerBuilt)('patterns and adapters of two servers', () => {
   test('[FD2] [FD9] [FD11] [FD16] are pushed, pulled, merged, shown and withdrawn', async () => {
     await Promise.all([teach(0, 10), teach(1, 20)]);
-    const runs = await Promise.all(['background', 'deep'].map((loop, node) => command(node, 'learn', 'run', '--of', 'model', '--model', 'small', '--loop', loop))); // prettier-ignore
-    for (const { json, output } of runs)
+    for (const [node, loop] of ['background', 'deep'].entries()) {
+      const { json, output } = await command(node, 'learn', 'run', '--of', 'model', '--model', 'small', '--loop', loop);
       expect(json, output).toMatchObject({ report: { version: 1, isAccepted: true } });
+    }
     for (const [i, name] of ['berlin', 'paris'].entries())
       await command(i, 'federate', 'peers', 'add', nodes[1 - i]!.key, '--name', name);
     const file = join(folder, 'bundle.json');

@@ -1,4 +1,4 @@
-// Learning as users see it: feedback over HTTP to a server process, `ruvllm feedback` and `learn`.
+// Learning as users see it: feedback over HTTP to a server, `ruvllm feedback` and `learn`.
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isServerBuilt } from './support/dist-server.ts';
 import { type CommandOutcome, runCommand } from './support/run-command.ts';
-import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
+import { createServeFolder, type ServedHere, type ServeFolder } from './support/serve-process.ts';
 
 const model = fileURLToPath(new URL('../../shared/models/stories15M-q8_0.gguf', import.meta.url));
 const canRun = isServerBuilt && existsSync(model);
@@ -17,11 +17,11 @@ const PROMPT = 'Once upon a time there was a zog. The zog was';
 const EAGER = ['--learning-rate', '0.02', '--no-corrections'];
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-learning-served-'));
 let serving: ServeFolder;
-let server: ServeProcess;
+let server: ServedHere;
 const tokens: Record<string, string> = {};
 
-const start = async (...more: string[]): Promise<ServeProcess & { isLearning: boolean }> =>
-  (await serving.start(`stories=${model}`, '--context', '256', ...more)) as ServeProcess & { isLearning: boolean };
+const start = (...more: string[]): Promise<ServedHere> =>
+  serving.here.start(`stories=${model}`, '--context', '256', ...more);
 
 async function call(path: string, body: object, who: string) {
   const response = await fetch(server.url + path, {
@@ -38,25 +38,24 @@ async function ask(who: string): Promise<{ id: string; text: string }> {
   return { id: body['id'] as string, text: (body['choices'] as { text: string }[])[0]!.text };
 }
 
-const run = (...args: string[]): Promise<CommandOutcome> =>
-  runCommand(args, { environment: { ...serving.environment, HF_HUB_OFFLINE: '1' } });
+const run = (...args: string[]): Promise<CommandOutcome> => runCommand(args, { environment: serving.environment });
 const json = async (...args: string[]): Promise<Record<string, unknown>> =>
   JSON.parse((await run(...args, '--json')).stdout) as Record<string, unknown>;
 
 async function stop(): Promise<void> {
-  server.process.kill('SIGTERM');
-  expect(await server.exit).toBe(0);
+  expect(await server.stop()).toBe(0);
 }
 
 beforeAll(async () => {
-  serving = createServeFolder({ contextLength: 128 });
+  serving = createServeFolder({ contextLength: 128, environment: { HF_HUB_OFFLINE: '1' } });
   if (!canRun) return;
-  for (const name of ['alice', 'bob']) tokens[name] = serving.keys('create', name).token;
-  tokens['eye'] = serving.keys('create', 'eye', '--tenant', 'alice', '--scope', 'read-only').token;
-  tokens['root'] = serving.keys('create', 'root', '--scope', 'admin').token;
+  for (const name of ['alice', 'bob']) tokens[name] = (await serving.here.keys('create', name)).token;
+  tokens['eye'] = (await serving.here.keys('create', 'eye', '--tenant', 'alice', '--scope', 'read-only')).token;
+  tokens['root'] = (await serving.here.keys('create', 'root', '--scope', 'admin')).token;
   server = await start(...EAGER);
 });
-afterAll(() => {
+afterAll(async () => {
+  await serving.here.stopAll();
   serving.dispose();
   rmSync(folder, { recursive: true, force: true });
 });

@@ -1,14 +1,12 @@
-// `ruvllm serve --route-config` and `ruvllm route`, as processes.
-import { spawnSync } from 'node:child_process';
+// `ruvllm serve --route-config` and `ruvllm route`.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isServerBuilt } from './support/dist-server.ts';
-import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
+import { runCommand } from './support/run-command.ts';
+import { createServeFolder, type Served, type ServeFolder } from './support/serve-process.ts';
 
-const bin = fileURLToPath(new URL('../bin/ruvllm.mjs', import.meta.url));
 const FAR_KEY = 'sk-never-to-be-shown';
 const CANDIDATES = [
   { kind: 'local', id: 'near', model: 'small' },
@@ -17,32 +15,25 @@ const CANDIDATES = [
 ];
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-routing-served-'));
 let serving: ServeFolder;
-let server: ServeProcess;
+let server: Served;
 
 function file(name: string, content: unknown): string {
   const path = join(folder, name);
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
   return path;
 }
-const run = (...args: string[]) =>
-  spawnSync(process.execPath, [bin, ...args], {
-    env: { ...serving.environment, FAR_KEY },
-    encoding: 'utf8',
-    input: '',
-  });
+const run = (...args: string[]) => runCommand(args, { environment: serving.environment });
 
 beforeAll(async () => {
-  serving = createServeFolder({ contextLength: 128 });
+  serving = createServeFolder({ contextLength: 128, environment: { FAR_KEY } });
   if (!isServerBuilt) return;
-  process.env['FAR_KEY'] = FAR_KEY;
-  (serving.environment as Record<string, string>)['FAR_KEY'] = FAR_KEY;
   const config = file('routes.json', { candidates: CANDIDATES, default: 'near' });
-  server = await serving.start(`small=${serving.model}`, `large=${serving.model}`, '--context', '128', '--route-config', config); // prettier-ignore
+  server = await serving.here.start(`small=${serving.model}`, `large=${serving.model}`, '--context', '128', '--route-config', config); // prettier-ignore
 });
-afterAll(() => {
+afterAll(async () => {
+  await serving.here.stopAll();
   serving.dispose();
   rmSync(folder, { recursive: true, force: true });
-  delete process.env['FAR_KEY'];
 });
 
 describe.skipIf(!isServerBuilt)('serve --route-config', () => {
@@ -92,8 +83,8 @@ describe.skipIf(!isServerBuilt)('serve --route-config', () => {
       ],
     };
     expect(route).toMatchObject({ object: 'route', ...expected });
-    expect(JSON.parse(run('route', prompt, '--url', server.url, '--json').stdout)).toMatchObject(expected);
-    const { stdout, status } = run('route', prompt, '--url', server.url);
+    expect(JSON.parse((await run('route', prompt, '--url', server.url, '--json')).stdout)).toMatchObject(expected);
+    const { stdout, status } = await run('route', prompt, '--url', server.url);
     expect(status).toBe(0);
     expect(stdout).toContain('near  (safe-default, confidence 0.00)\nno router is trained for this tenant\n');
     expect(stdout).toContain('temperature 0.7, top-p 1 (default); context of 512 tokens\n');
@@ -112,16 +103,29 @@ describe.skipIf(!isServerBuilt)('serve --route-config', () => {
     ['a routing name that is a model', { candidates: CANDIDATES.slice(0, 1), default: 'near', alias: 'small' }, '"small" is already the name of a model'], // prettier-ignore
     ['invalid JSON', `{ "key": "${FAR_KEY}"`, 'not valid JSON'],
     ['an unknown field', { candidates: CANDIDATES.slice(0, 1), default: 'near', colour: 1 }, 'colour'],
-  ])('[RO8] rejects %s before it listens', (_name, content, says) => {
+  ])('[RO8] rejects %s before it listens', async (_name, content, says) => {
     const path = file('bad.json', content);
-    const { status, stdout, stderr } = run('serve', `small=${serving.model}`, '--port', '0', '--route-config', path);
+    const { status, stdout, stderr } = await run(
+      'serve',
+      `small=${serving.model}`,
+      '--port',
+      '0',
+      '--route-config',
+      path,
+    );
     expect(status).toBe(2);
     expect(stderr).toContain(says);
     expect(stdout + stderr).not.toContain(FAR_KEY);
   });
 
   test('without the option there is no routing, and /v1/route says so', async () => {
-    const plain = await serving.start(`small=${serving.model}`, '--context', '128', '--memory', join(folder, 'other'));
+    const plain = await serving.here.start(
+      `small=${serving.model}`,
+      '--context',
+      '128',
+      '--memory',
+      join(folder, 'other'),
+    );
     const body = JSON.stringify({ prompt: 'hello' });
     const response = await fetch(`${plain.url}/v1/route`, { method: 'POST', headers: { 'content-type': 'application/json' }, body }); // prettier-ignore
     expect(response.status).toBe(501);

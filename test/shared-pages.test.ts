@@ -3,7 +3,13 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { S3_KEYS, S3_REGION, type S3Server, startS3Server } from './support/s3-server.ts';
-import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
+import {
+  createServeFolder,
+  type Served,
+  type ServedHere,
+  type ServeFolder,
+  type ServeProcess,
+} from './support/serve-process.ts';
 
 const SECRET = 'a secret that all nodes of this fleet share';
 let fleet: ServeFolder;
@@ -25,8 +31,9 @@ beforeAll(async () => {
   });
   shared = join(fleet.path, 'shared');
 });
-afterEach(() => {
+afterEach(async () => {
   fleet.killAll();
+  await fleet.here.stopAll();
   rmSync(shared, { recursive: true, force: true });
   s3.objects.clear();
   s3.mode = 'works';
@@ -40,8 +47,12 @@ afterAll(async () => {
 /** A long wait: no test may depend on the speed of the machine. */
 const PATIENT = ['--kv-shared-timeout', '120'];
 
-const startNode = (place: string | null, ...args: string[]): Promise<ServeProcess> =>
-  fleet.start('tiny=' + fleet.model, '--no-memory', ...(place === null ? [] : ['--kv-shared', place, ...PATIENT]), ...args); // prettier-ignore
+const argsOf = (place: string | null, ...args: string[]): string[] =>
+  ['tiny=' + fleet.model, '--no-memory', ...(place === null ? [] : ['--kv-shared', place, ...PATIENT]), ...args]; // prettier-ignore
+const startNode = (place: string | null, ...args: string[]): Promise<ServedHere> =>
+  fleet.here.start(...argsOf(place, ...args));
+/** As a process that a test can kill. */
+const launchNode = (place: string): Promise<ServeProcess> => fleet.start(...argsOf(place));
 
 interface Answer {
   readonly text: string;
@@ -50,7 +61,7 @@ interface Answer {
   readonly numCached: number;
 }
 
-async function complete({ url }: Pick<ServeProcess, 'url'>, prompt: string): Promise<Answer> {
+async function complete({ url }: Pick<Served, 'url'>, prompt: string): Promise<Answer> {
   const body = { model: 'tiny', prompt, max_tokens: 24, temperature: 0, logprobs: 1 };
   const response = await fetch(`${url}/v1/completions`, {
     method: 'POST',
@@ -71,7 +82,7 @@ async function complete({ url }: Pick<ServeProcess, 'url'>, prompt: string): Pro
 }
 
 /** All samples of a metric by their labels, without that of the model. */
-async function metrics({ url }: ServeProcess, name: string): Promise<Record<string, number>> {
+async function metrics({ url }: Pick<Served, 'url'>, name: string): Promise<Record<string, number>> {
   const text = await (await fetch(`${url}/metrics`)).text();
   const lines = [...text.matchAll(new RegExp(`^${name}\\{([^}]*)\\} (\\S+)$`, 'gm'))];
   return Object.fromEntries(
@@ -79,29 +90,38 @@ async function metrics({ url }: ServeProcess, name: string): Promise<Record<stri
   );
 }
 
-const reads = (node: ServeProcess) => metrics(node, 'ruvllm_shared_page_reads_total');
-const writes = (node: ServeProcess) => metrics(node, 'ruvllm_shared_page_writes_total');
+const reads = (node: Served) => metrics(node, 'ruvllm_shared_page_reads_total');
+const writes = (node: Served) => metrics(node, 'ruvllm_shared_page_writes_total');
 
-async function untilStored(node: ServeProcess): Promise<void> {
+async function untilStored(node: Served): Promise<void> {
   await expect.poll(() => metrics(node, 'ruvllm_shared_pages_waiting'), { timeout: 60_000 }).toEqual({ '': 0 });
 }
 
 /** As a rolling restart does. */
-async function stop(node: ServeProcess): Promise<void> {
-  node.process.kill('SIGTERM');
-  expect(await node.exit).toBe(0);
+async function stop(node: ServedHere): Promise<void> {
+  expect(await node.stop()).toBe(0);
 }
 
 const FIRST = 'the dog and the cat went to the sea '.repeat(12);
 const PAGE_TOKENS = 16;
 
+const alone = new Map<string, Answer>();
+
+/** The answer of a node that has no pages. */
+async function completeAlone(prompt: string): Promise<Answer> {
+  if (!alone.has(prompt)) {
+    const node = await startNode(null);
+    alone.set(prompt, await complete(node, prompt));
+    await node.stop();
+  }
+  return alone.get(prompt)!;
+}
+
 /** The first turn at one node, and the prompt of the second with the answer of a node that has no pages. */
-async function talk(node: ServeProcess): Promise<{ next: string; expected: Answer }> {
+async function talk(node: Served): Promise<{ next: string; expected: Answer }> {
   const { text } = await complete(node, FIRST);
   const next = `${FIRST}${text} and then what happened to the cat`;
-  const alone = await startNode(null);
-  const expected = await complete(alone, next);
-  alone.process.kill('SIGKILL');
+  const expected = await completeAlone(next);
   expect(expected.numCached).toBe(0);
   expect(expected.numPromptTokens).toBeGreaterThan(8 * PAGE_TOKENS);
   return { next, expected };
@@ -178,11 +198,12 @@ test('a node with another secret or another tenant finds nothing, and names reve
   });
   try {
     expect(readFileSync(other.model).equals(readFileSync(fleet.model))).toBe(true);
-    const node = await other.start(`tiny=${other.model}`, '--no-memory', '--kv-shared', shared, ...PATIENT);
+    const node = await other.here.start(`tiny=${other.model}`, '--no-memory', '--kv-shared', shared, ...PATIENT);
     const answer = await complete(node, next);
     expect(answer).toEqual({ ...expected, numCached: 0 });
     expect(await reads(node)).toEqual({ hit: 0, miss: 1, corrupt: 0, failed: 0 });
   } finally {
+    await other.here.stopAll();
     other.dispose();
   }
 });
@@ -225,13 +246,12 @@ test('poisoned pages are counted, deleted and computed, and never used', async (
     // The page is written anew by the node that computed it.
     await untilStored(b);
     await stop(b);
-    fleet.killAll();
     if (name !== POISONS[0]![0]) continue;
     const c = await startNode(shared);
     const repaired = await complete(c, next);
     expect({ name, text: repaired.text }).toEqual({ name, text: expected.text });
     expect(repaired.numCached).toBeGreaterThanOrEqual(PAGE_TOKENS);
-    fleet.killAll();
+    await stop(c);
   }
 });
 
@@ -287,7 +307,7 @@ test('after kill -9 in the middle of writes, stored pages are whole and the rest
   let expected: Answer | null = null;
   let next = '';
   for (let round = 0; round < 3; round++) {
-    const a = await startNode(shared);
+    const a = await launchNode(shared);
     if (expected === null) ({ next, expected } = await talk(a));
     else void complete(a, next + round).catch(() => {});
     // As soon as the first page of the round is there, while others are written.
@@ -316,23 +336,23 @@ test('the limit holds: the oldest pages are deleted', async () => {
   expect(total).toBeLessThanOrEqual(200 * 1024 * 1.25);
 });
 
-test('options that cannot work are refused with the reason', () => {
-  const errorOf = (...args: string[]): string => {
-    const { status, stdout } = fleet.run('serve', `tiny=${fleet.model}`, '--no-memory', ...args);
+test('options that cannot work are refused with the reason', async () => {
+  const errorOf = async (...args: string[]): Promise<string> => {
+    const { status, stdout } = await fleet.here.run('serve', `tiny=${fleet.model}`, '--no-memory', ...args);
     expect(status).toBe(2);
     return (JSON.parse(stdout) as { error: { message: string } }).error.message;
   };
-  expect(errorOf('--kv-shared-limit', '1GiB')).toBe('--kv-shared-limit requires --kv-shared');
-  expect(errorOf('--kv-shared', 'ftp://host/x')).toContain('must be a folder or s3://bucket/prefix');
-  expect(errorOf('--kv-shared', 's3://bucket/../x')).toContain('must be a folder or s3://bucket/prefix');
+  expect(await errorOf('--kv-shared-limit', '1GiB')).toBe('--kv-shared-limit requires --kv-shared');
+  expect(await errorOf('--kv-shared', 'ftp://host/x')).toContain('must be a folder or s3://bucket/prefix');
+  expect(await errorOf('--kv-shared', 's3://bucket/../x')).toContain('must be a folder or s3://bucket/prefix');
   const plain = createServeFolder({
     contextLength: 64,
     environment: { RUVLLM_FLEET_SECRET: '', AWS_ACCESS_KEY_ID: '' },
   });
   try {
-    const { stdout } = plain.run('serve', plain.model, '--kv-shared', 'folder');
+    const { stdout } = await plain.here.run('serve', plain.model, '--kv-shared', 'folder');
     expect(stdout).toContain('--kv-shared requires --fleet-secret');
-    const without = plain.run('serve', plain.model, '--fleet-secret', SECRET, '--kv-shared', 's3://bucket');
+    const without = await plain.here.run('serve', plain.model, '--fleet-secret', SECRET, '--kv-shared', 's3://bucket');
     expect(without.stdout).toContain('requires AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
   } finally {
     plain.dispose();

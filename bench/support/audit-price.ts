@@ -11,7 +11,7 @@ type Mode = (typeof MODES)[number];
 
 /** Median milliseconds of a request alone, and of eight at once, for each durability. */
 export async function measureAuditPrice(): Promise<Record<Mode, { alone: number; together: number }>> {
-  const sites = MODES.map((mode) => createSite({ model: '260K', args: () => ['--audit-durability', mode, '--threads', '1'] })); // prettier-ignore
+  const sites = await Promise.all(MODES.map((mode) => createSite({ model: '260K', args: () => ['--audit-durability', mode, '--threads', '1'] }))); // prettier-ignore
   try {
     const servers: ServeProcess[] = [];
     for (const site of sites) servers.push(await site.start());

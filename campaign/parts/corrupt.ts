@@ -13,7 +13,9 @@ import { corruptionsOf, listStateFiles, type StateFile } from '../support/state-
 import { createFindings, type Findings, verify } from '../support/verify.ts';
 
 const STATE = ['data', 'state', 'spill'] as const;
-const LOAD_MS = 2500;
+/** Of load before the damage; in a run of few rounds it needs only one file of each kind. */
+const LOAD_MS = { many: 2500, few: 1000 };
+const FEW_ROUNDS = 6;
 const NUM_LANES = 2;
 const START_LIMIT_MS = 60_000;
 
@@ -26,15 +28,18 @@ interface Original {
   dispose(): void;
 }
 
-async function createOriginal(seed: number, isKilled: boolean): Promise<Original> {
+async function createOriginal(seed: number, isKilled: boolean, loadMs: number): Promise<Original> {
   const random = createRandom(seed);
-  const site = createSite({ model: '260K', args: ({ path }) => ['--kv-spill', join(path, 'spill'), '--no-learning'] });
+  const site = await createSite({
+    model: '260K',
+    args: ({ path }) => ['--kv-spill', join(path, 'spill'), '--no-learning'],
+  });
   const oracle = createOracle();
   const server = await site.start();
   const over = new AbortController();
   let number = 0;
   const load = runLoad({ url: server.url, site, oracle, random, nextNumber: () => ++number, refusals: new Map() }, 4, over.signal); // prettier-ignore
-  await sleep(LOAD_MS);
+  await sleep(loadMs);
   over.abort();
   await load;
   if (isKilled) await kill(server);
@@ -163,7 +168,8 @@ export const corrupt: Part = {
     const kinds = new Map<string, number>();
     const lane = async (index: number): Promise<void> => {
       const random = createRandom(options.seed * 100 + index);
-      const original = await createOriginal(options.seed * 100 + index, index % 2 === 0);
+      const loadMs = (options.maxRounds ?? Infinity) < FEW_ROUNDS ? LOAD_MS.few : LOAD_MS.many;
+      const original = await createOriginal(options.seed * 100 + index, index % 2 === 0, loadMs);
       const { path } = original.site.folder;
       try {
         for (const { file, corruption } of plan(original.files, random)) {

@@ -102,7 +102,7 @@ async function untilRecovered(url: string, site: Site): Promise<number | null> {
 }
 
 async function runFault(disk: string, fault: Fault, random: Random, seed: number, tally: Tally): Promise<void> {
-  const site = createSite({ model: 'tiny', parent: disk });
+  const site = await createSite({ model: 'tiny', parent: disk });
   const oracle = createOracle();
   let number = seed * 1_000_000;
   const refusals = new Map<string, number>();

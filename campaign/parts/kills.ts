@@ -37,7 +37,7 @@ async function checkStart(url: string, site: Site, tally: Tally): Promise<void> 
 /** One folder, from its first start to its last look. */
 async function runFolder(seed: number, tally: Tally, next: () => boolean): Promise<void> {
   const random = createRandom(seed);
-  const site = createSite({ model: '260K' });
+  const site = await createSite({ model: '260K' });
   const oracle = createOracle();
   let number = 0;
   try {

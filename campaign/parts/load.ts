@@ -98,8 +98,8 @@ export const load: Part = {
   async run(options) {
     const [problems, slowness]: [string[], string[]] = [[], []];
     const numStreams = Math.min(DEFAULT_STREAMS, options.maxRounds ?? DEFAULT_STREAMS);
-    const site = createSite({ model: '260K', environment: { RUVLLM_KERNELS: '' }, args: () => ['--no-memory', '--max-requests', '512', '--max-requests-per-tenant', '256', '--requests-per-minute', '1000000', '--shutdown-timeout', '100'] }); // prettier-ignore
-    const strict = createSite({ model: '260K', environment: { RUVLLM_KERNELS: '' }, args: () => ['--no-memory', '--max-requests-per-tenant', '16'] }); // prettier-ignore
+    const site = await createSite({ model: '260K', environment: { RUVLLM_KERNELS: '' }, args: () => ['--no-memory', '--max-requests', '512', '--max-requests-per-tenant', '256', '--requests-per-minute', '1000000', '--shutdown-timeout', '100'] }); // prettier-ignore
+    const strict = await createSite({ model: '260K', environment: { RUVLLM_KERNELS: '' }, args: () => ['--no-memory', '--max-requests-per-tenant', '16'] }); // prettier-ignore
     try {
       const server = await site.start();
       const tokens = await createTokens(server.url, site);

@@ -77,7 +77,7 @@ export const tenants: Part = {
   summary: 'every route with every kind of key, and objects of another tenant',
   async run(options) {
     const clock = createClock(options, 1_000_000);
-    const site = createSite({ model: '260K', args: () => ['--log'] });
+    const site = await createSite({ model: '260K', args: () => ['--log'] });
     const problems: string[] = [];
     let [numProbes, numForeign] = [0, 0];
     try {

@@ -107,7 +107,7 @@ export const timing: Part = {
     const random = createRandom(options.seed);
     const clock = createClock(options, 24);
     const numTexts = (options.maxRounds ?? Infinity) < FEW_ROUNDS ? BATCH.few : BATCH.many;
-    const site = createSite({
+    const site = await createSite({
       model: '15M',
       contextLength: 4096, // of the random model, whose tokens are shorter
       environment: { RUVLLM_KERNELS: '' },

@@ -41,7 +41,13 @@ const START_LIMIT_MS = 60_000;
 const MAX_OUTPUT = 1_000_000;
 
 /** Creates the folder and the keys; starts nothing. */
-export function createSite({ model = 'tiny', parent, args, environment, contextLength = 512 }: SiteOptions): Site {
+export async function createSite({
+  model = 'tiny',
+  parent,
+  args,
+  environment,
+  contextLength = 512,
+}: SiteOptions): Promise<Site> {
   const folder = createServeFolder({
     contextLength,
     // Probes save models.
@@ -51,15 +57,15 @@ export function createSite({ model = 'tiny', parent, args, environment, contextL
     environment: { HF_HUB_OFFLINE: '1', ...environment },
   });
   const path = model !== 'tiny' && existsSync(STORIES[model]) ? STORIES[model] : folder.model;
-  const createKey = (name: string, scope: string): string => {
-    const { token } = folder.keys('create', name, '--tenant', name, '--scope', scope);
+  const createKey = async (name: string, scope: string): Promise<string> => {
+    const { token } = await folder.here.keys('create', name, '--tenant', name, '--scope', scope);
     if (token === undefined) throw new Error(`no key for ${name}`);
     return token;
   };
   const tokens = {
-    alice: createKey('alice', 'inference'),
-    bob: createKey('bob', 'inference'),
-    admin: createKey('ops', 'admin'),
+    alice: await createKey('alice', 'inference'),
+    bob: await createKey('bob', 'inference'),
+    admin: await createKey('ops', 'admin'),
   };
   let output = '';
   return {

@@ -1,7 +1,7 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openSealedRecords } from '../../src/platform/node/spill/sealed-records.ts';
+import { createTemporaryRoot } from '../../test/support/temporary-root.ts';
 import { encode, type FuzzTarget } from '../target.ts';
 
 const masterKey = new Uint8Array(32).fill(9);
@@ -9,8 +9,7 @@ const TEXT = 'what a tenant has stored';
 
 /** One folder for the process: a record with known contents, whose file is replaced by the input. */
 function createFolder(): { readonly folder: string; readonly file: string; readonly sealed: Uint8Array } {
-  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-fuzz-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const folder = createTemporaryRoot('ruvllm-fuzz-').newFolder();
   openSealedRecords({ folder, masterKey }).put('alice', 'session', 'one', encode(TEXT));
   const name = readdirSync(folder, { recursive: true, encoding: 'utf8' }).find((one) => one.endsWith('.record'))!;
   return { folder, file: join(folder, name), sealed: Uint8Array.from(readFileSync(join(folder, name))) };

@@ -30,9 +30,9 @@ async function probe(build: WasmModule['build']): Promise<string | null> {
 
 async function reportNative(choice: KernelChoice, numThreads: number): Promise<KernelReport[]> {
   const states = inspectNativeBuilds();
-  const baseline = states.at(-1);
-  if (baseline === undefined || baseline.problem?.kind === 'missing') {
-    const reason = baseline === undefined ? `none for ${process.arch}` : `not built: ${describeMissingBuild()}`;
+  // A clone has only the best build; a package has all of them.
+  if (states.every(({ addon, problem }) => addon === null && problem.kind !== 'broken')) {
+    const reason = states.length === 0 ? `none for ${process.arch}` : `not built: ${describeMissingBuild()}`;
     return [{ name: 'native', build: null, isUsable: false, reason, isChosen: false }];
   }
   let isDecided = choice !== 'auto' && choice !== 'native';

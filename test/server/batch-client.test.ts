@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import OpenAI, { toFile } from 'openai';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isServerBuilt } from '../support/dist-server.ts';
-import { createServeFolder, type ServeFolder, type ServeProcess } from '../support/serve-process.ts';
+import { createServeFolder, type Served, type ServeFolder, type ServeProcess } from '../support/serve-process.ts';
 import { campaign } from '../support/campaign.ts';
 
 const CANARY = 'quokkamarmalade';
@@ -13,10 +13,15 @@ let folder: ServeFolder;
 beforeEach(() => {
   if (isServerBuilt) folder = createServeFolder({ contextLength: 256 });
 });
-afterEach(() => folder?.dispose());
+afterEach(async () => {
+  await folder?.here.stopAll();
+  folder?.dispose();
+});
 
-const start = (): Promise<ServeProcess> => folder.start(folder.model, '--batch-concurrency', '3');
-const connect = ({ url }: ServeProcess): OpenAI => new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 });
+const args = (): string[] => [folder.model, '--batch-concurrency', '3'];
+const start = (): Promise<ServeProcess> => folder.start(...args());
+const startHere = (): Promise<Served> => folder.here.start(...args());
+const connect = ({ url }: Served): OpenAI => new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 });
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const hasEnded = ({ status }: { status: string }): boolean => ['completed', 'failed', 'expired', 'cancelled'].includes(status); // prettier-ignore
 
@@ -54,7 +59,7 @@ describe.skipIf(!isServerBuilt)('[B2] the official client', () => {
   ] as const;
 
   test('runs batches of every endpoint, lists them and deletes their files', async () => {
-    const client = connect(await start());
+    const client = connect(await startHere());
     const ids: string[] = [];
     for (const [endpoint, body, object] of ENDPOINTS) {
       const lines = [0, 1].map((id) => ({ custom_id: `${id}`, method: 'POST', url: endpoint, body: { model: 'tiny', ...body } })); // prettier-ignore
@@ -122,22 +127,22 @@ describe.skipIf(!isServerBuilt)('[B6] kill -9', () => {
 
 describe.skipIf(!isServerBuilt)('[B2] ruvllm batch', () => {
   test('creates a batch, waits for it, lists and shows it, and prints the results', async () => {
-    const { url } = await start();
+    const { url } = await startHere();
     const path = join(folder.path, 'requests.jsonl');
     writeFileSync(path, jsonl([completionOf(0, 2), { ...completionOf(1, 2), body: { model: 'none', prompt: 'a' } }]));
-    const run = (...args: string[]) => {
-      const { status, stdout } = folder.run('batch', ...args, '--url', url);
+    const run = async (...args: string[]) => {
+      const { status, stdout } = await folder.here.run('batch', ...args, '--url', url);
       return { status, body: JSON.parse(stdout) as any };
     };
-    const created = run('create', path, '--wait');
+    const created = await run('create', path, '--wait');
     expect([created.status, created.body.status, created.body.endpoint]).toEqual([0, 'completed', '/v1/completions']);
     const { id } = created.body as { id: string };
-    expect(run('list').body.batches.map((batch: { id: string }) => batch.id)).toEqual([id]);
-    expect(run('show', id).body).toEqual(created.body);
+    expect((await run('list')).body.batches.map((batch: { id: string }) => batch.id)).toEqual([id]);
+    expect((await run('show', id)).body).toEqual(created.body);
     const ids = (results: any[]): string[] => results.map(({ custom_id: one }) => one as string);
-    expect(ids(run('results', id).body.results)).toEqual(['line-0', 'line-1']);
-    expect(ids(run('results', id, '--errors').body.results)).toEqual(['line-1']);
-    expect(run('cancel', id).status).not.toBe(0);
-    expect(run('show', 'batch_none').body.error.code).toBe('not_found');
+    expect(ids((await run('results', id)).body.results)).toEqual(['line-0', 'line-1']);
+    expect(ids((await run('results', id, '--errors')).body.results)).toEqual(['line-1']);
+    expect((await run('cancel', id)).status).not.toBe(0);
+    expect((await run('show', 'batch_none')).body.error.code).toBe('not_found');
   });
 });

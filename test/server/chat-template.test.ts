@@ -56,13 +56,13 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
   beforeAll(() => {
     folder = createServeFolder({ contextLength: 128 });
   });
-  afterEach(() => folder.killAll());
+  afterEach(() => folder.here.stopAll());
   afterAll(() => folder.dispose());
 
   test('--chat-template-file and --chat-template replace the template', async () => {
-    const fromFile = await folder.start(folder.model, '--chat-template-file', file('good.jinja', TEMPLATE));
+    const fromFile = await folder.here.start(folder.model, '--chat-template-file', file('good.jinja', TEMPLATE));
     expect(await render(fromFile.url, 'hi')).toMatch(/\[user\] hi =>$/);
-    const named = await folder.start(folder.model, '--chat-template', 'chatml');
+    const named = await folder.here.start(folder.model, '--chat-template', 'chatml');
     expect(await render(named.url, 'hi')).toContain('<|im_start|>user\nhi<|im_end|>');
   });
 
@@ -71,8 +71,8 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
     ['an unknown name', ['--chat-template', 'chatmk'], /no built-in chat template "chatmk" \(available: chatml, /],
     ['a missing file', ['--chat-template-file', 'none.jinja'], /--chat-template-file cannot be read: .*none\.jinja/],
     ['both', ['--chat-template-file', 'a', '--chat-template', 'chatml'], /cannot be combined with --chat-template/],
-  ])('refuses %s at the start', (_what, flags, message) => {
-    const { status, stdout } = folder.run('serve', folder.model, '--port', '0', ...flags);
+  ])('refuses %s at the start', async (_what, flags, message) => {
+    const { status, stdout } = await folder.here.run('serve', folder.model, '--port', '0', ...flags);
     expect(status).not.toBe(0);
     expect(JSON.parse(stdout).error.message).toMatch(message);
   });

@@ -9,12 +9,12 @@ let folder: ServeFolder;
 beforeAll(() => {
   folder = createServeFolder({ contextLength: 256 });
 });
-afterEach(() => folder.killAll());
+afterEach(() => folder.here.stopAll());
 afterAll(() => folder.dispose());
 
 describe.skipIf(!isServerBuilt)('[LF1] stored feedback', () => {
   test('is deleted with its request and its tenant, over HTTP and on the command line', async () => {
-    const server = await folder.start(folder.model);
+    const server = await folder.here.start(folder.model);
     const post = async (path: string, body: object): Promise<Response> => {
       const headers = { 'content-type': 'application/json' };
       const answer = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -37,20 +37,19 @@ describe.skipIf(!isServerBuilt)('[LF1] stored feedback', () => {
     };
     const ids = [await judge(), await judge(), await judge()] as const;
     await post('/admin/learning/forget', { requestId: ids[0] });
-    server.process.kill('SIGTERM');
-    await server.exit;
+    await server.stop();
     expect(await areStored(ids)).toEqual([false, true, true]);
 
-    const forgot = folder.run('learn', 'forget', '--request', ids[1]);
+    const forgot = await folder.here.run('learn', 'forget', '--request', ids[1]);
     expect(forgot.status, forgot.stdout).toBe(0);
     expect(await areStored(ids)).toEqual([false, false, true]);
-    const erased = folder.run('memory', 'erase-tenant', DEFAULT_TENANT, '--confirm', DEFAULT_TENANT);
+    const erased = await folder.here.run('memory', 'erase-tenant', DEFAULT_TENANT, '--confirm', DEFAULT_TENANT);
     expect(erased.status, erased.stdout).toBe(0);
     expect(await areStored(ids)).toEqual([false, false, false]);
   });
 
   test('is deleted with a tenant that a server erases', async () => {
-    const server = await folder.start(folder.model);
+    const server = await folder.here.start(folder.model);
     const post = (path: string, body: object): Promise<Response> =>
       fetch(server.url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }); // prettier-ignore
     const answer = await post('/v1/completions', { model: 'tiny', prompt: 'hi', max_tokens: 1 });
@@ -61,8 +60,7 @@ describe.skipIf(!isServerBuilt)('[LF1] stored feedback', () => {
       (await (await post('/admin/memory/audit/show', { requestId })).json()) as { judged?: { verdict: string } };
     await expect.poll(async () => (await show()).judged?.verdict).toBe('failure');
     expect((await post('/admin/memory/tenants/erase', { confirm: DEFAULT_TENANT })).status).toBe(200);
-    server.process.kill('SIGTERM');
-    await server.exit;
+    await server.stop();
     expect(await readFeedback(place, DEFAULT_TENANT, requestId)).toBeNull();
   });
 });

@@ -7,7 +7,10 @@ let folder: ServeFolder;
 beforeAll(() => {
   folder = createServeFolder({ contextLength: 4096 });
 });
-afterEach(() => folder.killAll());
+afterEach(async () => {
+  folder.killAll();
+  await folder.here.stopAll();
+});
 afterAll(() => folder.dispose());
 
 interface Slot {
@@ -32,7 +35,7 @@ async function until(isDone: () => Promise<boolean>): Promise<void> {
 
 describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
   test('--max-sequences bounds the batch, --max-waiting the queue', async () => {
-    const { url } = await folder.start(folder.model, '--max-sequences', '2', '--max-waiting', '1', '--no-memory');
+    const { url } = await folder.here.start(folder.model, '--max-sequences', '2', '--max-waiting', '1', '--no-memory');
     const stop = new AbortController();
     const startLong = (): void => {
       const body = JSON.stringify({ model: 'tiny', prompt: 'hi', max_tokens: 4000, ignore_eos: true, stream: true });
@@ -62,7 +65,7 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
   test('--batch-tokens splits a prompt into steps', async () => {
     const prompt = 'a b c d e f g h '.repeat(16);
     const stepsWith = async (...args: string[]): Promise<{ numSteps: number; numTokens: number }> => {
-      const { url } = await folder.start(folder.model, '--no-memory', ...args);
+      const { url } = await folder.here.start(folder.model, '--no-memory', ...args);
       const before = (await slotOf(url)).numSteps;
       const { usage } = (await (await ask(url, { prompt })).json()) as { usage: { prompt_tokens: number } };
       return { numSteps: (await slotOf(url)).numSteps - before, numTokens: usage.prompt_tokens };
@@ -80,19 +83,20 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
     ['--batch-tokens', '9000', '--batch-tokens must be an integer from 1 to 8192, got 9000'],
     ['--max-waiting', '2000000', '--max-waiting must be an integer from 1 to 1048576, got 2000000'],
     ['--audit-retention', '0d', '--audit-retention must be from 1m to 36500d, such as 12h, 7d or 2w, got "0d"'],
-  ])('refuses %s %s', (flag, value, message) => {
-    const { status, stdout } = folder.run('serve', folder.model, flag, value);
+  ])('refuses %s %s', async (flag, value, message) => {
+    const { status, stdout } = await folder.here.run('serve', folder.model, flag, value);
     expect([status, JSON.parse(stdout)]).toMatchObject([2, { error: { message } }]);
   });
 
   test('--audit-retention deletes older entries, which are otherwise archived', async () => {
-    const numExported = (url: string): number =>
-      (JSON.parse(folder.run('audit', 'export', '--url', url).stdout) as { count: number }).count;
-    const numSearchable = (url: string): number =>
-      (JSON.parse(folder.run('audit', 'search', '--url', url).stdout) as { entries: object[] }).entries.length;
+    const numExported = async (url: string): Promise<number> =>
+      (JSON.parse((await folder.here.run('audit', 'export', '--url', url)).stdout) as { count: number }).count;
+    const numSearchable = async (url: string): Promise<number> =>
+      (JSON.parse((await folder.here.run('audit', 'search', '--url', url)).stdout) as { entries: object[] }).entries
+        .length;
     const first = await folder.start(folder.model);
     expect((await ask(first.url, {})).status).toBe(200);
-    await until(async () => numExported(first.url) === 1);
+    await until(async () => (await numExported(first.url)) === 1);
     first.process.kill('SIGTERM');
     await first.exit;
     // Eight days later, with the memory's maintenance every 100 ms.
@@ -102,13 +106,13 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
     folder.environment['NODE_OPTIONS'] = `--import=data:text/javascript,${encodeURIComponent(script)}`;
     try {
       const second = await folder.start(folder.model);
-      await until(async () => numSearchable(second.url) === 0);
-      expect(numExported(second.url)).toBe(1);
+      await until(async () => (await numSearchable(second.url)) === 0);
+      expect(await numExported(second.url)).toBe(1);
       second.process.kill('SIGTERM');
       await second.exit;
       const third = await folder.start(folder.model, '--audit-retention', '7d');
-      await until(async () => numExported(third.url) === 0);
-      expect(folder.run('audit', 'verify', '--url', third.url).status).toBe(0);
+      await until(async () => (await numExported(third.url)) === 0);
+      expect((await folder.here.run('audit', 'verify', '--url', third.url)).status).toBe(0);
     } finally {
       delete folder.environment['NODE_OPTIONS'];
     }

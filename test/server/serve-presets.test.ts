@@ -30,11 +30,11 @@ beforeAll(() => {
   };
   writeFileSync(config, JSON.stringify(settings));
 });
-afterEach(() => folder.killAll());
+afterEach(() => folder.here.stopAll());
 afterAll(() => folder.dispose());
 
 async function connect(...args: string[]) {
-  const { url, models } = await folder.start('--config', config, ...args);
+  const { url, models } = await folder.here.start('--config', config, ...args);
   const get = async (path: string): Promise<any> => (await fetch(`${url}${path}`)).json();
   const ask = async (model: string, more: object = {}): Promise<any> => {
     const body = { model, messages: [{ role: 'user', content: 'word '.repeat(24) }], max_tokens: 8, ...more };

@@ -1,10 +1,10 @@
-// Responses, conversations and chat completions that the official client stores on a server process, over restarts.
+// Responses, conversations and chat completions that the official client stores on a server, over restarts.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import OpenAI, { NotFoundError } from 'openai';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isServerBuilt } from '../support/dist-server.ts';
-import { createServeFolder, type ServeFolder, type ServeProcess } from '../support/serve-process.ts';
+import { createServeFolder, type ServedHere, type ServeFolder } from '../support/serve-process.ts';
 
 const CANARY = 'quokkamarmalade';
 const ask = { model: 'tiny', max_output_tokens: 4, input: `hello ${CANARY}` };
@@ -12,21 +12,24 @@ const chat = { model: 'tiny', max_tokens: 4, messages: [{ role: 'user' as const,
 
 let folder: ServeFolder;
 let tokens: Record<'alice' | 'bob', string>;
-beforeEach(() => {
+beforeEach(async () => {
   if (!isServerBuilt) return;
   folder = createServeFolder({ contextLength: 512 });
-  const tokenOf = (tenant: string): string => folder.keys('create', tenant, '--tenant', tenant).token;
-  tokens = { alice: tokenOf('alice'), bob: tokenOf('bob') };
+  const tokenOf = async (tenant: string): Promise<string> =>
+    (await folder.here.keys('create', tenant, '--tenant', tenant)).token;
+  tokens = { alice: await tokenOf('alice'), bob: await tokenOf('bob') };
 });
-afterEach(() => folder?.dispose());
+afterEach(async () => {
+  await folder?.here.stopAll();
+  folder?.dispose();
+});
 
-const connect = ({ url }: ServeProcess, who: 'alice' | 'bob' = 'alice'): OpenAI =>
+const connect = ({ url }: ServedHere, who: 'alice' | 'bob' = 'alice'): OpenAI =>
   new OpenAI({ baseURL: `${url}/v1`, apiKey: tokens[who], maxRetries: 0 });
 
-async function restart(server: ServeProcess, ...args: string[]): Promise<ServeProcess> {
-  server.process.kill('SIGTERM');
-  expect(await server.exit).toBe(0);
-  return folder.start(folder.model, ...args);
+async function restart(server: ServedHere, ...args: string[]): Promise<ServedHere> {
+  expect(await server.stop()).toBe(0);
+  return folder.here.start(folder.model, ...args);
 }
 
 async function toList<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -69,7 +72,7 @@ async function expectNothing(
 
 describe.skipIf(!isServerBuilt)('stored objects', () => {
   test('[R4] [R6] are the same after a restart for their tenant, can be continued, and are sealed on disk', async () => {
-    let server = await folder.start(folder.model);
+    let server = await folder.here.start(folder.model);
     const stored = await storeAll(connect(server));
     server = await restart(server);
     expect(filesWith(CANARY)).toEqual([]);
@@ -115,28 +118,28 @@ describe.skipIf(!isServerBuilt)('stored objects', () => {
   });
 
   test('[R6] last as long as the process without a memory', async () => {
-    const server = await folder.start(folder.model, '--no-memory');
+    const server = await folder.here.start(folder.model, '--no-memory');
     const stored = await storeAll(connect(server));
     expect(await toList(connect(server).chat.completions.list())).toHaveLength(1);
     await expectNothing(connect(await restart(server, '--no-memory')), stored);
   });
 
   test('[OP11] are erased with their tenant, user or request, also without a server', async () => {
-    let server = await folder.start(folder.model);
+    let server = await folder.here.start(folder.model);
     const [ann, ben] = [await storeAll(connect(server)), await storeAll(connect(server), 'ben')];
     const bobs = await storeAll(connect(server, 'bob'));
-    server.process.kill('SIGTERM');
-    await server.exit;
-    const erase = (...more: string[]) => folder.run('memory', 'erase-tenant', 'alice', '--confirm', 'alice', ...more);
-    expect(erase('--user', 'ann').status).toBe(0);
-    server = await folder.start(folder.model);
+    await server.stop();
+    const erase = (...more: string[]) =>
+      folder.here.run('memory', 'erase-tenant', 'alice', '--confirm', 'alice', ...more);
+    expect((await erase('--user', 'ann')).status).toBe(0);
+    server = await folder.here.start(folder.model);
     const client = connect(server);
     await expect(client.responses.retrieve(ann.response.id)).rejects.toBeInstanceOf(NotFoundError);
     await expect(client.conversations.retrieve(ann.conversation.id)).rejects.toBeInstanceOf(NotFoundError);
     expect((await toList(client.chat.completions.list())).map(({ id }) => id)).toEqual([ben.completion.id]);
     await client.conversations.retrieve(ben.conversation.id);
 
-    const root = folder.keys('create', 'root', '--scope', 'admin').token;
+    const root = (await folder.here.keys('create', 'root', '--scope', 'admin')).token;
     const reply = await fetch(`${server.url}/admin/memory/tenants/erase?tenant=alice`, {
       method: 'POST',
       headers: { authorization: `Bearer ${root}`, 'content-type': 'application/json' },

@@ -44,7 +44,7 @@ export function startFleetCommand({ environment }: ServeFolder, ...args: string[
   const end = new Promise<CommandResult>((resolve) =>
     child.on('close', (status) => {
       for (const wake of waiters) wake();
-      resolve({ status, json: parse(stdout), output });
+      resolve({ status, json: parseOutput(stdout), output });
     }),
   );
   return {
@@ -59,7 +59,7 @@ export function startFleetCommand({ environment }: ServeFolder, ...args: string[
   };
 }
 
-function parse(text: string): Record<string, unknown> {
+export function parseOutput(text: string): Record<string, unknown> {
   try {
     return JSON.parse(text) as Record<string, unknown>;
   } catch {

@@ -1,20 +1,24 @@
-// `ruvllm serve` as a separate process with its own folders.
+// `ruvllm serve` with its own folders: as a separate process, or in this one.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildRandomModel } from './random-model.ts';
+import { type CommandOutcome, runCommand, type ServerHere, startHere } from './run-command.ts';
 
 // Campaigns run a compiled copy of this file in .cache/tools.
 const command = fileURLToPath(new URL('../../bin/ruvllm.mjs', import.meta.url.replace('/.cache/tools/', '/')));
 
-export interface ServeProcess {
+export interface Served {
   readonly url: string;
   readonly isOpen: boolean;
   readonly models: string[];
   /** Its memory folder; null: none. */
   readonly memory: string | null;
+}
+
+export interface ServeProcess extends Served {
   readonly process: ChildProcess;
   readonly exit: Promise<number | null>;
 }
@@ -39,6 +43,29 @@ export interface ServeFolderOptions {
   readonly hasOwnHub?: boolean;
 }
 
+/** The outcome of `ruvllm keys …`. */
+export interface KeysOutcome {
+  readonly status: number | null;
+  readonly id: string;
+  readonly token: string;
+  readonly error?: { readonly message: string };
+}
+
+export type ServedHere = Served & Pick<ServerHere, 'stop'>;
+
+/**
+ * The same in this process, for tests that neither kill a server nor look at its process: a new process takes a second of processor
+ * time to load what is already loaded here.
+ */
+export interface ServeHere {
+  start(...args: string[]): Promise<ServedHere>;
+  gateway(...args: string[]): Promise<ServedHere>;
+  keys(...args: string[]): Promise<KeysOutcome>;
+  run(...args: string[]): Promise<CommandOutcome>;
+  /** Ends the servers as SIGTERM does. */
+  stopAll(): Promise<void>;
+}
+
 export interface ServeFolder {
   readonly path: string;
   /** The model `tiny`. */
@@ -48,8 +75,9 @@ export interface ServeFolder {
   start(...args: string[]): Promise<ServeProcess>;
   launch(options: LaunchOptions, ...args: string[]): Promise<ServeProcess>;
   /** `ruvllm keys …`: its status and JSON output. */
-  keys(...args: string[]): { status: number | null; id: string; token: string; error?: { message: string } };
+  keys(...args: string[]): KeysOutcome;
   run(...args: string[]): { status: number | null; stdout: string };
+  readonly here: ServeHere;
   /** Kills the running processes. */
   killAll(): void;
   dispose(): void;
@@ -102,6 +130,28 @@ export function createServeFolder(options: ServeFolderOptions): ServeFolder {
     return { ...(JSON.parse(first) as Omit<ServeProcess, 'process' | 'exit'>), process: child, exit };
   }
 
+  const servers = new Set<ServerHere>();
+  async function serveHere(name: 'serve' | 'gateway', args: readonly string[]): Promise<ServedHere> {
+    const port = args.includes('--port') ? [] : ['--port', '0'];
+    const server = startHere([name, ...args, ...port], environment);
+    servers.add(server);
+    return { ...((await server.document) as unknown as Served), stop: () => (servers.delete(server), server.stop()) };
+  }
+  const here: ServeHere = {
+    start: (...args) => serveHere('serve', args),
+    gateway: (...args) => serveHere('gateway', args),
+    async keys(...args) {
+      const { stdout, status } = await here.run('keys', ...args);
+      return { status, ...(JSON.parse(stdout) as Pick<KeysOutcome, 'id' | 'token'>) };
+    },
+    run: (...args) => runCommand([...args, '--json'], { environment }),
+    async stopAll() {
+      const stopping = [...servers].map((server) => server.stop());
+      servers.clear();
+      await Promise.all(stopping);
+    },
+  };
+
   function killAll(): void {
     for (const child of running) child.kill('SIGKILL');
     running.clear();
@@ -119,6 +169,7 @@ export function createServeFolder(options: ServeFolderOptions): ServeFolder {
       return { status, ...(JSON.parse(stdout) as { id: string; token: string; error?: { message: string } }) };
     },
     run,
+    here,
     killAll,
     dispose() {
       killAll();

@@ -161,6 +161,7 @@ export const run: CommandRunner = async (commandContext) => {
   const unregister = registerServer(listening.url, Date.now());
   let announced: AnnouncedNode | null = null;
   let preparing: Promise<void> | null = null;
+  let stopCollecting = (): void => {};
   try {
     announced = await announceServer(context, fleet?.keys ?? null, listening.url, server.services.logger, releases);
     const ids = entries.map(({ id }) => id);
@@ -200,11 +201,12 @@ export const run: CommandRunner = async (commandContext) => {
     });
     preparing = served.prepare();
     const { openMemoryTrim } = await import('../../platform/node/kernels/native-addon.ts');
-    collectWhenIdle({ afterwards: openMemoryTrim() });
+    stopCollecting = collectWhenIdle({ afterwards: openMemoryTrim() });
     await untilAborted(io.signal);
     output.note('stopping: waiting for requests in progress');
     io.acceptSignal?.();
   } finally {
+    stopCollecting();
     backups?.stop();
     unregister();
     await announced?.leave();

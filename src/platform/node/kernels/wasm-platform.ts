@@ -28,15 +28,29 @@ const BUILDS = [
   { name: 'kernels.simd', build: 'simd128' },
 ] as const;
 
-/** Flags are set by version, because an engine that does not know one complains on stderr or, worse, crashes later. */
-function setCompilerFlags(): void {
-  const major = Number(process.versions.node.split('.')[0]);
-  // Node 20 knows relaxed SIMD but hides it; later versions have it on.
-  if (major < 22) setFlagsFromString('--experimental-wasm-relaxed-simd');
-  // Straight to the optimizing compiler: the baseline tier runs these loops 2-3 times slower, and the switch would come in
-  // the middle of the first answer. From Node 25 on that compiler dies without the baseline tier's feedback; there the
-  // switch is only made early.
-  setFlagsFromString(major < 25 ? '--no-liftoff' : '--wasm-tiering-budget=10000');
+const NODE_MAJOR = Number(process.versions.node.split('.')[0]);
+let numCompiling = 0;
+
+/**
+ * Compiles kernels straight with the optimizing compiler: the baseline tier runs these loops 2-3 times slower, and the switch would
+ * come in the middle of the first answer. Flags are global and set by version, because an engine that does not know one complains on
+ * stderr or, worse, crashes later.
+ */
+async function compileOptimized(bytes: Uint8Array<ArrayBuffer>): Promise<WebAssembly.Module> {
+  // From Node 25 on that compiler dies without the baseline tier's feedback; there the switch is only made early.
+  if (NODE_MAJOR >= 25) setFlagsFromString('--wasm-tiering-budget=10000');
+  else setFlagsFromString('--no-liftoff');
+  if (NODE_MAJOR > 22) return WebAssembly.compile(bytes);
+  // Here a memory's SQLite is WebAssembly, too: in this way each start of it takes a second of processor time. So everything is
+  // compiled now, and other modules get the default, two flags of which --no-liftoff has changed.
+  numCompiling++;
+  setFlagsFromString('--no-wasm-lazy-compilation');
+  try {
+    return await WebAssembly.compile(bytes);
+  } finally {
+    if (--numCompiling === 0)
+      for (const flag of ['--liftoff', '--wasm-dynamic-tiering', '--wasm-lazy-compilation']) setFlagsFromString(flag);
+  }
 }
 
 /** Why `build` is not for this machine, null where it is. The kernels of signed-dot count on the 32 vector registers of Arm. */
@@ -46,7 +60,8 @@ function findObstacle(build: WasmModule['build']): string | null {
 }
 
 async function compile(allowed: readonly WasmModule['build'][], addressBits: AddressBits): Promise<WasmModule> {
-  setCompilerFlags();
+  // Node 20 knows relaxed SIMD but hides it; later versions have it on.
+  if (NODE_MAJOR < 22) setFlagsFromString('--experimental-wasm-relaxed-simd');
   let obstacle: string | null = null;
   for (const { name, build } of BUILDS) {
     if (!allowed.includes(build)) continue;
@@ -58,7 +73,7 @@ async function compile(allowed: readonly WasmModule['build'][], addressBits: Add
         cause,
       });
     });
-    if (WebAssembly.validate(bytes)) return { module: await WebAssembly.compile(bytes), build };
+    if (WebAssembly.validate(bytes)) return { module: await compileOptimized(bytes), build };
   }
   throw new RuvLLMError('unsupported', obstacle ?? 'this JavaScript engine has no WebAssembly SIMD');
 }
