@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../../core/errors.ts';
+import { showValue } from '../../../core/show-value.ts';
 import type { FinishReason, ToolCallDelta, Usage } from '../../generation-types.ts';
 import type { AnswerChunk } from '../answer-chunks.ts';
 
@@ -20,7 +21,7 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 const countOf = (value: unknown): number => (Number.isSafeInteger(value) ? Math.max(0, value as number) : 0);
 const indexOf = (value: unknown, count: number): number => {
   if (Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < count) return value as number;
-  throw broken(`an index of ${String(value).slice(0, 20)}, of ${count}`);
+  throw broken(`an index of ${showValue(value)}, of ${count}`);
 };
 const broken = (what: string): RuvLLMError => new RuvLLMError('remote_failed', `it sent ${what}`);
 
