@@ -1,7 +1,9 @@
-import { RuvLLMError } from '../core/errors.ts';
+import { createByteBuffer } from '../core/byte-buffer.ts';
+import { RuvLLMError, serializeError } from '../core/errors.ts';
 import { readSse } from '../core/sse-reader.ts';
-import { isRecord, type JsonRpcMessage } from './json-rpc.ts';
+import { idOf, isRecord, type JsonRpcId, type JsonRpcMessage } from './json-rpc.ts';
 import { MCP_LIMITS } from './limits.ts';
+import { parseMessage } from './parse-message.ts';
 import type { McpTransport, TransportEvents } from './transport.ts';
 
 /** The part of `fetch` that is used; never follows redirects. */
@@ -29,6 +31,11 @@ const MAX_REDIRECTS = 3;
 const REDIRECTS = new Set([307, 308]);
 const MAX_SESSION_CHARS = 1024;
 const CLOSE_MS = 2000;
+/** Of a reply to a message that needs none. */
+const MAX_BLANK_BYTES = 1024;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 /** An MCP server over streamable HTTP: each message is a POST, the reply is JSON or a stream of events. */
 export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttpOptions): McpTransport {
@@ -78,34 +85,36 @@ export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttp
     if (type === 'text/event-stream') {
       const limits = { maxBytes: MCP_LIMITS.maxBytesPerSend, maxEventChars: MCP_LIMITS.maxMessageBytes };
       for await (const data of readSse(chunks, limits)) {
-        const value = parse(data);
-        events!.onMessage(value);
-        if (isRecord(value) && value['id'] === id && !('method' in value)) return;
+        if (data === '') continue; // a keep-alive
+        const answered = receive(encoder.encode(data));
+        if (answered !== null && answered === id) return;
       }
       return;
     }
-    const parts: Uint8Array[] = [];
-    let numBytes = 0;
+    const { maxMessageBytes } = MCP_LIMITS;
+    const buffer = createByteBuffer();
     for await (const chunk of chunks) {
-      numBytes += chunk.length;
-      if (numBytes > MCP_LIMITS.maxMessageBytes)
-        throw failure(`it sent a message of more than ${MCP_LIMITS.maxMessageBytes} bytes`);
-      parts.push(chunk);
+      if (buffer.length + chunk.length > maxMessageBytes)
+        throw failure(`it sent a message of more than ${maxMessageBytes} bytes`, { limit: maxMessageBytes });
+      buffer.append(chunk);
     }
-    const decoder = new TextDecoder();
-    const text = parts.map((part) => decoder.decode(part, { stream: true })).join('') + decoder.decode();
-    if (id === undefined && text.trim() === '') return;
+    const bytes = buffer.take();
+    if (id === undefined && decoder.decode(bytes.subarray(0, MAX_BLANK_BYTES)).trim() === '') return;
     if (type !== 'application/json')
-      throw failure(`its reply has the type ${JSON.stringify(type ?? 'none')} instead of JSON`);
-    events!.onMessage(parse(text));
+      throw failure(`its reply has the type ${JSON.stringify((type ?? 'none').slice(0, 80))} instead of JSON`);
+    receive(bytes);
   }
 
-  function parse(text: string): unknown {
-    try {
-      return text === '' ? null : (JSON.parse(text) as unknown); // events without data are keep-alives
-    } catch (error) {
-      throw failure('its reply is not valid JSON', {}, error);
+  /** Passes a message on; returns the id of the request that it answers. */
+  function receive(bytes: Uint8Array): JsonRpcId | null {
+    const message = parseMessage(bytes);
+    if (message.kind === 'no JSON') throw failure('its reply is not valid JSON');
+    if (message.kind === 'excess') {
+      events!.onExcess(message.id, message.what, message.limit);
+      return message.id;
     }
+    events!.onMessage(message.value, message.numBytes);
+    return isRecord(message.value) && 'method' in message.value ? null : idOf(message.value);
   }
 
   return {
@@ -169,7 +178,7 @@ function urlOf(location: string, base: string): URL | null {
 
 /** The innermost cause names the real error; `fetch` only says "fetch failed". */
 function reasonOf(error: unknown): string {
-  let reason = error instanceof Error ? error.message : String(error);
+  let reason = serializeError(error).message;
   for (let cause = error; cause instanceof Error; cause = cause.cause) reason = cause.message || reason;
   return reason;
 }
