@@ -1,4 +1,4 @@
-// Effect of kills, damaged files, hostile grammars and curious tenants on a server: the campaign with fixed sizes, in one JSON line.
+// Effect of kills, damaged files, hostile grammars, hostile MCP messages and curious tenants on a server: the campaign with fixed sizes, in one JSON line.
 //   npm run bench -- faults [--kills 200] [--corruptions 160] [--seed 1] [--minutes 8, at most for each part]
 import { parseArgs } from 'node:util';
 import type { PartResult } from '../campaign/part.ts';
@@ -32,6 +32,7 @@ const hostile = await run('hostile');
 const kills = await run('kills', numKills);
 const corrupt = await run('corrupt', numCorruptions);
 const timing = await run('timing');
+const mcp = await run('mcp');
 const sum = (...counts: unknown[]): number => counts.reduce<number>((total, count) => total + Number(count ?? NaN), 0);
 console.log(
   JSON.stringify({
@@ -45,11 +46,12 @@ console.log(
     refused_to_serve_rest: corrupt.figures['refused_to_serve_rest'],
     hostile_max_gap_ms: hostile.figures['hostile_max_gap_ms'],
     control_max_gap_ms: hostile.figures['control_max_gap_ms'],
+    mcp_crashes: mcp.figures['mcp_crashes'],
     prefix_auc_other: timing.figures['prefix_auc_other'],
     prefix_auc_same: timing.figures['prefix_auc_same'],
     restart_ms: kills.figures['restart_ms'],
     audit_ms: audit,
-    problems: [kills, corrupt, hostile, timing].reduce(
+    problems: [kills, corrupt, hostile, timing, mcp].reduce(
       (count, { problems, slowness = [] }) => count + problems.length + slowness.length,
       0,
     ),

@@ -4,8 +4,9 @@ import { disk } from './parts/disk.ts';
 import { hostile } from './parts/hostile.ts';
 import { kills } from './parts/kills.ts';
 import { load } from './parts/load.ts';
+import { mcp } from './parts/mcp.ts';
 import { tenants } from './parts/tenants.ts';
 import { timing } from './parts/timing.ts';
 
 /** All parts, in the order in which they run. */
-export const PARTS: readonly Part[] = [kills, disk, corrupt, hostile, tenants, timing, load];
+export const PARTS: readonly Part[] = [kills, disk, corrupt, hostile, mcp, tenants, timing, load];

@@ -16,6 +16,7 @@ const ROUNDS: Readonly<Record<string, number>> = {
   disk: campaign({ short: 1, long: 12 }),
   corrupt: campaign({ short: 4, long: 60 }),
   hostile: campaign({ short: 12, long: 78 }),
+  mcp: campaign({ short: 36, long: 400 }),
   tenants: 1000,
   timing: campaign({ short: 3, long: 6 }),
   load: campaign({ short: 24, long: 200 }),
@@ -31,6 +32,7 @@ describe.skipIf(!isServerBuilt)('the campaign', () => {
       if (figures['skipped'] !== undefined) return;
       expect([seed, part.name, problems]).toEqual([seed, part.name, []]);
       if (part.name === 'kills') expect(figures).toMatchObject({ kills: maxRounds, acked_lost: 0, wrong_data: 0 });
+      if (part.name === 'mcp') expect(figures).toMatchObject({ mcp_messages: maxRounds, mcp_crashes: 0 });
       if (part.name === 'tenants') expect(figures['probes']).toBeGreaterThan(800);
     },
     1_800_000,
@@ -38,7 +40,16 @@ describe.skipIf(!isServerBuilt)('the campaign', () => {
 });
 
 test('the part names are those of the documentation', () => {
-  expect(PARTS.map(({ name }) => name)).toEqual(['kills', 'disk', 'corrupt', 'hostile', 'tenants', 'timing', 'load']);
+  expect(PARTS.map(({ name }) => name)).toEqual([
+    'kills',
+    'disk',
+    'corrupt',
+    'hostile',
+    'mcp',
+    'tenants',
+    'timing',
+    'load',
+  ]);
 });
 
 test('a part that throws has a problem, and one that cannot run says why', async () => {

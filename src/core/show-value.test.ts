@@ -27,17 +27,12 @@ test.each<[unknown, string]>([
 });
 
 test('shows a value without calling it', () => {
-  const traps = ['toString', 'valueOf', 'toJSON', 'length', 'map', 'join'];
-  const hostile = Object.fromEntries(
-    traps.map((name) => [
-      name,
-      () => {
-        throw new Error('called');
-      },
-    ]),
-  );
-  Object.defineProperty(hostile, 'getter', { enumerable: true, get: () => expect.unreachable('called') as unknown });
-  expect(showValue(hostile)).toContain('an object, {"toString":a function');
+  const fail = (): never => {
+    throw new Error('called');
+  };
+  const hostile = Object.defineProperty({}, 'getter', { enumerable: true, get: fail });
+  Object.assign(hostile, { toString: fail, valueOf: fail, toJSON: fail, length: fail, map: fail, join: fail });
+  expect(showValue(hostile)).toMatch(/^an object, \{"getter":undefined,"toString":a function,/);
   expect(showValue([hostile, hostile])).toBe('a list of 2 items, [{…},{…}]');
   expect(showValue(nested(100_000))).toBe('a list of 1 items, [[…]]');
 });

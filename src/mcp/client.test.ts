@@ -198,6 +198,7 @@ test('every answer becomes a result, a list or a typed error', async () => {
       if ('code' in called)
         expect([called.name, called.code, called.message.length < 5000]).toEqual(['RuvLLMError', 'tool_failed', true]);
       else expect(called.text.length).toBeLessThan(200);
+      if ('code' in called) expect(called.message).not.toMatch(/primitive|toString is not|call stack/);
       const listed = await client.listTools(never).catch((error: RuvLLMError) => error);
       if ('code' in listed) expect([listed.name, listed.code]).toEqual(['RuvLLMError', 'tool_failed']);
       else

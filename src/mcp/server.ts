@@ -1,3 +1,4 @@
+import { onAbort } from '../core/abort.ts';
 import { serializeError } from '../core/errors.ts';
 import type { JsonSchema } from '../core/kinds.ts';
 import { showValue } from '../core/show-value.ts';
@@ -75,8 +76,7 @@ export function createMcpServer(
     if (running.has(id))
       return failureOf(id, RPC_CODES.invalidRequest, `a request with the id ${showValue(id)} is in progress`);
     const own = new AbortController();
-    const stop = (): void => own.abort();
-    parent.addEventListener('abort', stop, { once: true });
+    const unlink = onAbort(parent, () => own.abort());
     running.set(id, own);
     try {
       const result = await tool.call(args, own.signal);
@@ -89,7 +89,7 @@ export function createMcpServer(
       return replyTo(id, { content: [textOf(`${code}: ${shown}`)], isError: true });
     } finally {
       running.delete(id);
-      parent.removeEventListener('abort', stop);
+      unlink();
     }
   }
 
