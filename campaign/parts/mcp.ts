@@ -9,14 +9,17 @@ import { fileURLToPath } from 'node:url';
 import { createRandom, type Random } from '../../src/core/random.ts';
 import { createClock, type Part, shorten } from '../part.ts';
 import { ask } from '../support/client.ts';
-import { HOSTILE_ANSWERS, type HostileServer, startHostileServer } from '../support/hostile-mcp-server.ts';
+import { HOSTILE_ANSWERS, startHostileServer } from '../support/hostile-mcp-server.ts';
 import { hostileMessage } from '../support/hostile-messages.ts';
 import { createSite, kill, readHealth, type Site } from '../support/site.ts';
 
 const COMMAND = fileURLToPath(new URL('../../bin/ruvllm.mjs', import.meta.url.replace('/.cache/tools/', '/')));
 const ANSWER_LIMIT_MS = 60_000;
-/** Of the hostile server, which gets three looks and calls in a request. */
+/** More than the 30 seconds of a list of tools. */
 const REQUEST_LIMIT_MS = 40_000;
+/** Code and caches that the first requests load take some. */
+const MAX_GROWN_MB = 120;
+const REST_LIMIT_MS = 60_000;
 
 /** `ruvllm mcp` on its standard streams. */
 interface Peer {
@@ -28,7 +31,7 @@ interface Peer {
 
 function startPeer(site: Site): Peer {
   const { path, environment } = site.folder;
-  const args = [COMMAND, 'mcp', '--memory', join(path, 'mcp-memory'), '--memory-embedder', 'static'];
+  const args = [COMMAND, 'mcp', '--memory', join(path, 'mcp-memory')];
   const child: ChildProcess = spawn(process.execPath, args, { env: environment, stdio: 'pipe' });
   const waiting = new Map<string, (reply: object | null) => void>();
   let errorOutput = '';
@@ -67,6 +70,16 @@ const residentMegabytes = (pid: number): number | null => {
   }
 };
 
+/** An idle server gives memory back after a while. */
+async function measureGrowth(pid: number, before: number): Promise<number | null> {
+  for (let waitedMs = 0; ; waitedMs += 500) {
+    const now = residentMegabytes(pid);
+    if (now === null || now - before <= MAX_GROWN_MB || waitedMs >= REST_LIMIT_MS)
+      return now === null ? null : now - before;
+    await sleep(500);
+  }
+}
+
 /** What is wrong with the answer of `POST /mcp` to a hostile message; null: nothing. */
 async function post(url: string, token: string, bytes: Uint8Array): Promise<string | null> {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
@@ -82,11 +95,10 @@ async function post(url: string, token: string, bytes: Uint8Array): Promise<stri
     : `${response.status}, no JSON-RPC: ${text.slice(0, 200)}`;
 }
 
-/** What is wrong with the answer to a request that uses the hostile server; null: nothing. */
-async function useHostile(url: string, token: string, server: HostileServer, answer: string): Promise<string | null> {
-  server.use(answer);
-  const tools = [{ type: 'mcp', server_label: 'hostile', require_approval: 'never' }];
-  const body = { model: 'm', input: 'Once', tools, tool_choice: 'required', max_output_tokens: 60, max_tool_calls: 3 };
+/** What is wrong with the answer to a request that uses the hostile server of this label; null: nothing. */
+async function useHostile(url: string, token: string, label: string): Promise<string | null> {
+  const tools = [{ type: 'mcp', server_label: label, require_approval: 'never' }];
+  const body = { model: 'm', input: 'Once', tools, tool_choice: 'required', max_output_tokens: 60 };
   const { status, text } = await ask(url, '/v1/responses', { token, body, timeoutMs: REQUEST_LIMIT_MS });
   return status === 500 || /"code":"internal_error"/.test(text) ? `${status} ${text.slice(0, 200)}` : null;
 }
@@ -100,9 +112,13 @@ export const mcp: Part = {
     const clock = createClock(options, 400);
     const random: Random = createRandom(options.seed);
     const hostile = await startHostileServer(random);
-    const site = createSite({ args: ({ path }) => ['--mcp', 'hostile', '--config', join(path, 'mcp.json')] });
-    const config = { mcpServers: { hostile: { url: hostile.url, consent: 'allow', timeout: 10 } } };
-    writeFileSync(join(site.folder.path, 'mcp.json'), JSON.stringify(config));
+    // One for each answer: the list of tools of a server is asked for once.
+    const labels = HOSTILE_ANSWERS.map((_, index) => `hostile-${index}`);
+    const flags = labels.flatMap((label) => ['--mcp', label]);
+    const site = createSite({ args: ({ path }) => [...flags, '--config', join(path, 'mcp.json')] });
+    const settingsOf = (answer: string): object => ({ url: hostile.urlOf(answer), consent: 'allow', timeout: 10 });
+    const mcpServers = Object.fromEntries(HOSTILE_ANSWERS.map((answer, index) => [labels[index], settingsOf(answer)]));
+    writeFileSync(join(site.folder.path, 'mcp.json'), JSON.stringify({ mcpServers }));
     const problems: string[] = [];
     let [numCrashes, numMessages, numAnswers] = [0, 0, 0];
     let peer = startPeer(site);
@@ -128,17 +144,19 @@ export const mcp: Part = {
         const refused = await post(url, token, bytes).catch(reasonOf);
         if (refused !== null) crash(`POST /mcp, ${name}: ${refused}`);
         if (round % 2 === 0) {
-          const answer = HOSTILE_ANSWERS[(round / 2) % HOSTILE_ANSWERS.length]!;
+          const index = (round / 2) % HOSTILE_ANSWERS.length;
           numAnswers++;
-          const harm = await useHostile(url, token, hostile, answer).catch(reasonOf);
-          if (harm !== null) crash(`a server with ${answer}: ${harm}`);
+          const harm = await useHostile(url, token, labels[index]!).catch(reasonOf);
+          if (harm !== null) crash(`a server with ${HOSTILE_ANSWERS[index]}: ${harm}`);
         }
       }
       const health = await readHealth(url);
       if (health?.status !== 200 || health.degraded.length > 0) crash(`health afterwards: ${JSON.stringify(health)}`);
       if (/MaxListenersExceededWarning/.test(site.errorOutput() + peer.errorOutput()))
         problems.push('MaxListenersExceededWarning');
-      const after = residentMegabytes(server.process.pid!);
+      const pid = server.process.pid!;
+      const grown = before === null ? null : await measureGrowth(pid, before);
+      if (grown !== null && grown > MAX_GROWN_MB) problems.push(`the server keeps ${grown} MB`);
       await kill(server);
       return {
         figures: {
@@ -146,7 +164,7 @@ export const mcp: Part = {
           mcp_messages: numMessages,
           mcp_hostile_answers: numAnswers,
           mcp_hostile_calls: hostile.numCalls(),
-          mcp_grown_mb: before === null || after === null ? null : after - before,
+          mcp_grown_mb: grown,
         },
         problems: shorten(problems),
       };

@@ -104,39 +104,42 @@ const CALLS: Readonly<Record<string, Answer>> = {
 };
 export const HOSTILE_ANSWERS = [...Object.keys(LISTS), ...Object.keys(CALLS)] as const;
 
+/** So that a model without sense calls it at once. */
+const NO_ARGUMENTS = '{"type":"object","properties":{},"additionalProperties":false}';
+
 export interface HostileServer {
-  readonly url: string;
+  /** Of the server that answers in this way. */
+  urlOf(answer: string): string;
   /** Calls of tools so far. */
   readonly numCalls: () => number;
-  /** Answers in this way from now on. */
-  use(answer: string): void;
   close(): void;
 }
 
 export async function startHostileServer(random: Random): Promise<HostileServer> {
-  let answer = '';
   let numCalls = 0;
-  const reply = (call: Call, response: ServerResponse): void => {
+  const reply = (call: Call, answer: string, response: ServerResponse): void => {
     const { id, method } = call;
     if (id === undefined) return void response.writeHead(202).end();
     if (method === 'initialize') return json(response, `${head(id)}"result":{"protocolVersion":"2025-11-25"}}`);
     if (method === 'tools/call') numCalls++;
-    if (method === 'tools/list' && LISTS[answer] === undefined) return json(response, list(id, tool('x')));
+    if (method === 'tools/list' && LISTS[answer] === undefined)
+      return json(response, list(id, tool('x', `,"inputSchema":${NO_ARGUMENTS}`)));
     return (LISTS[answer] ?? CALLS[answer])!(call, response, random);
   };
   const server = createServer((request: IncomingMessage, response) => {
     response.on('error', () => {});
     let body = '';
     request.setEncoding('utf8').on('data', (text: string) => (body += text));
-    request.on('end', () => (body === '' ? response.writeHead(204).end() : reply(JSON.parse(body) as Call, response)));
+    request.on('end', () => {
+      const answer = decodeURIComponent(request.url!.slice(1));
+      if (body === '') response.writeHead(204).end();
+      else reply(JSON.parse(body) as Call, answer, response);
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
+    urlOf: (answer) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${encodeURIComponent(answer)}`,
     numCalls: () => numCalls,
-    use(next) {
-      answer = next;
-    },
     close() {
       server.closeAllConnections();
       server.close();

@@ -56,6 +56,27 @@ const page = (id: number, tools: unknown, nextCursor?: unknown): object => ({
   result: { tools, nextCursor },
 });
 
+test('a server that does not take a message cannot keep us waiting', async () => {
+  const clock = createManualClock();
+  let events: TransportEvents;
+  const transport: McpTransport = {
+    async open(given) {
+      events = given;
+    },
+    async send(message) {
+      const result = { protocolVersion: '2025-11-25' };
+      if ('id' in message) events.onMessage({ jsonrpc: '2.0', id: message.id, result }, 1);
+      else await new Promise(() => setImmediate(() => clock.advance(10_000)));
+    },
+    async close() {},
+  };
+  const error = await failure(openMcpClient(transport, { server: 's', clock, version: '0', signal: never }));
+  expect(error).toMatchObject({
+    code: 'tool_failed',
+    message: expect.stringMatching(/does not take the message/) as string,
+  });
+});
+
 describe('a list of tools', () => {
   test('of more bytes than the limit on all pages is refused', async () => {
     const { client } = await open(({ id, params }, send) =>

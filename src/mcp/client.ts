@@ -8,6 +8,7 @@ import {
   isReply,
   isRequest,
   type JsonRpcId,
+  type JsonRpcMessage,
   type JsonRpcResult,
   readMessage,
   replyTo,
@@ -105,8 +106,7 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
       // It may ask more often than we can answer.
       if (numAnswering >= MCP_LIMITS.maxOpenRequests) return;
       numAnswering++;
-      transport
-        .send(reply, life.signal)
+      deliver(reply)
         .catch(() => {}) // a connection that is gone reports itself
         .finally(() => numAnswering--);
     } else if (message.method === 'notifications/tools/list_changed') listing = null;
@@ -125,12 +125,20 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
     return call;
   }
 
-  function notify(method: string, params?: object): Promise<void> {
-    return transport.send(
-      { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params: { ...params } }) },
-      life.signal,
-    );
+  /** Sends a message that has no reply; a server that does not take it cannot keep us waiting. */
+  async function deliver(message: JsonRpcMessage): Promise<void> {
+    const abortion = linkAbort(life.signal);
+    const cancelTimer = clock.setTimer(MCP_LIMITS.deliverTimeoutMs, abortion.abort);
+    try {
+      await raceAbort(transport.send(message, abortion.signal), abortion.signal);
+    } finally {
+      cancelTimer();
+      abortion.unlink();
+    }
   }
+
+  const notify = (method: string, params?: object): Promise<void> =>
+    deliver({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params: { ...params } }) });
 
   async function request(
     method: string,
@@ -189,7 +197,9 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
       );
     }
     transport.useVersion?.(version);
-    await notify('notifications/initialized');
+    await notify('notifications/initialized').catch((error: unknown) => {
+      throw failed('it does not take the message after its initialization', error);
+    });
   }
 
   async function readList(signal: AbortSignal): Promise<ToolListing> {

@@ -31,11 +31,7 @@ const MAX_REDIRECTS = 3;
 const REDIRECTS = new Set([307, 308]);
 const MAX_SESSION_CHARS = 1024;
 const CLOSE_MS = 2000;
-/** Of a reply to a message that needs none. */
-const MAX_BLANK_BYTES = 1024;
-
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
 /** An MCP server over streamable HTTP: each message is a POST, the reply is JSON or a stream of events. */
 export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttpOptions): McpTransport {
@@ -78,20 +74,22 @@ export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttp
   }
 
   /** Reads the reply; a stream that stays open is left after the reply to this message. */
-  async function read(response: Response, id: unknown): Promise<void> {
+  async function read(response: Response, id: JsonRpcId): Promise<void> {
     const type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
     if (response.body === null) return;
+    const { maxMessageBytes, maxMessagesPerReply } = MCP_LIMITS;
     const chunks = response.body as unknown as AsyncIterable<Uint8Array>;
     if (type === 'text/event-stream') {
       const limits = { maxBytes: MCP_LIMITS.maxBytesPerSend, maxEventChars: MCP_LIMITS.maxMessageBytes };
+      let numMessages = 0;
       for await (const data of readSse(chunks, limits)) {
         if (data === '') continue; // a keep-alive
-        const answered = receive(encoder.encode(data));
-        if (answered !== null && answered === id) return;
+        if (receive(encoder.encode(data)) === id) return;
+        if (++numMessages > maxMessagesPerReply)
+          throw failure(`it sent ${numMessages} messages before its reply`, { limit: maxMessagesPerReply });
       }
       return;
     }
-    const { maxMessageBytes } = MCP_LIMITS;
     const buffer = createByteBuffer();
     for await (const chunk of chunks) {
       if (buffer.length + chunk.length > maxMessageBytes)
@@ -99,7 +97,6 @@ export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttp
       buffer.append(chunk);
     }
     const bytes = buffer.take();
-    if (id === undefined && decoder.decode(bytes.subarray(0, MAX_BLANK_BYTES)).trim() === '') return;
     if (type !== 'application/json')
       throw failure(`its reply has the type ${JSON.stringify((type ?? 'none').slice(0, 80))} instead of JSON`);
     receive(bytes);
@@ -143,6 +140,10 @@ export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttp
       const given = response.headers.get('mcp-session-id');
       if (given !== null && given.length <= MAX_SESSION_CHARS) session ??= given;
       const id = 'method' in message && 'id' in message ? message.id : undefined;
+      if (id === undefined) {
+        await response.body?.cancel(); // nothing is expected, and what comes could ask for more answers
+        return;
+      }
       try {
         await read(response, id);
       } catch (error) {
@@ -151,7 +152,7 @@ export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttp
           : failure(reasonOf(error), {}, error);
       }
       // Without a reply in a complete response, none will come.
-      if (id !== undefined) throw failure('its response ended without a reply');
+      throw failure('its response ended without a reply');
     },
     useVersion(chosen) {
       version = chosen;

@@ -14,10 +14,14 @@ export const MCP_LIMITS = {
   maxOpenRequests: 64,
   /** Bytes that a process may print after each request it gets: a flood ends the connection. */
   maxBytesPerSend: 16 << 20,
+  /** Messages of a stream over HTTP before the reply to a request, such as progress: each may ask us to send something. */
+  maxMessagesPerReply: 2000,
   /** Lines of a process that are no JSON, such as log lines on the wrong stream. */
   maxInvalidLines: 100,
   /** Milliseconds to start and initialize a server; `npx` may download its package first. */
   openTimeoutMs: 60_000,
+  /** Milliseconds to deliver a notification or a reply. */
+  deliverTimeoutMs: 10_000,
   /** Milliseconds for all pages of the list of tools. */
   listTimeoutMs: 30_000,
   maxTools: 1000,
