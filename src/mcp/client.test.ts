@@ -56,7 +56,7 @@ const page = (id: number, tools: unknown, nextCursor?: unknown): object => ({
   result: { tools, nextCursor },
 });
 
-test('a server that does not take a message cannot keep us waiting', async () => {
+test('[MT5] a server that does not take a message cannot keep us waiting', async () => {
   const clock = createManualClock();
   let events: TransportEvents;
   const transport: McpTransport = {
@@ -77,7 +77,7 @@ test('a server that does not take a message cannot keep us waiting', async () =>
   });
 });
 
-describe('a list of tools', () => {
+describe('[MT5] a list of tools', () => {
   test('of more bytes than the limit on all pages is refused', async () => {
     const { client } = await open(({ id, params }, send) =>
       send(page(id, [{ name: `t${params.cursor}`, description: 'x'.repeat(300_000) }], `${params.cursor ?? ''}x`)),
@@ -119,7 +119,7 @@ describe('a list of tools', () => {
   });
 });
 
-test('a message beyond the limits fails its call, and without an id the connection', async () => {
+test('[MT5] a message beyond the limits fails its call, and without an id the connection', async () => {
   const { client } = await open(({ id, params }, _send, events) =>
     events.onExcess((params as { name?: string }).name === 'last' ? null : id, 'a message of 9 levels', 8),
   );
@@ -133,7 +133,7 @@ test('a message beyond the limits fails its call, and without an id the connecti
   expect(client.isOpen()).toBe(false);
 });
 
-test('a result that was cut off does not keep the whole of it in memory', () => {
+test('[MT5] a result that was cut off does not keep the whole of it in memory', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   setFlagsFromString('--no-expose-gc');
@@ -150,7 +150,7 @@ test('a result that was cut off does not keep the whole of it in memory', () => 
   expect(kept).toHaveLength(10);
 });
 
-test('requests of the server are answered, but not more than 64 at once', async () => {
+test('[MT5] requests of the server are answered, but not more than 64 at once', async () => {
   const { client, send, sent } = await open(({ id }, answer) => answer({ jsonrpc: '2.0', id, result: {} }));
   const before = sent.length;
   for (let id = 0; id < 1000; id++) send({ jsonrpc: '2.0', id, method: 'ping' });
@@ -207,7 +207,7 @@ const replies = fc.oneof(
   fc.record({ method: foreign, params: foreign }, { requiredKeys: [] }),
 );
 
-test('every answer becomes a result, a list or a typed error', async () => {
+test('[MT5] every answer becomes a result, a list or a typed error', async () => {
   await fc.assert(
     fc.asyncProperty(replies, foreign, async (reply, noise) => {
       const { client } = await open(({ id }, send) => {

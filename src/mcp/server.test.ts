@@ -84,7 +84,7 @@ const messages = fc.oneof(
   ),
 );
 
-test('answers every message with a short reply, or with none', async () => {
+test('[MT6] answers every message with a short reply, or with none', async () => {
   const { server, send, reported } = setUp(async () => 'done');
   const numRuns = campaign({ short: 500, long: 50_000 });
   await fc.assert(

@@ -39,7 +39,7 @@ test.each<[string, string | Uint8Array, number | null, unknown]>([
   ['a batch', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]\n', -32600, null],
   ['an id that is an object', message({ toString: 1 }, 'ping'), -32600, null],
   ['an enormous id', message('x'.repeat(100_000), 'ping'), -32600, null],
-])('%s is answered, and the next message too', async (_name, line, code, id) => {
+])('[MT6] %s is answered, and the next message too', async (_name, line, code, id) => {
   const replies = await setUp().ask(Buffer.concat([Buffer.from(line), Buffer.from(message(9, 'ping'))]));
   const expected = code === null ? [] : [[id, code]];
   const answered = replies.map((reply) => [reply.id, reply.error?.code]);

@@ -129,7 +129,7 @@ describe('[MS1] POST /mcp', () => {
       -32602,
     ],
     ['arguments that are no object', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'generate', arguments: [] } }, -32602], // prettier-ignore
-  ])('%s is an error of the protocol', async (_name, body, code, status = 200) => {
+  ])('[MT6] %s is an error of the protocol', async (_name, body, code, status = 200) => {
     const response = await post(body, 'alice');
     expect(response.status).toBe(status);
     expect(((await response.json()) as any).error.code).toBe(code);
