@@ -1,4 +1,5 @@
-// Effect of kills, damaged files, hostile grammars, hostile MCP messages and curious tenants on a server: the campaign with fixed sizes, in one JSON line.
+// Effect of kills, damaged files, hostile grammars, hostile MCP messages and curious tenants on a server: the campaign with fixed
+// sizes, in one JSON line.
 //   npm run bench -- faults [--kills 200] [--corruptions 160] [--seed 1] [--minutes 8, at most for each part]
 import { parseArgs } from 'node:util';
 import type { PartResult } from '../campaign/part.ts';

@@ -18,8 +18,8 @@ function showPart(value: unknown): string {
 const read = (value: object, key: string | number): unknown => Object.getOwnPropertyDescriptor(value, key)?.value;
 
 /**
- * Describes a value of any type for a message: briefly, as in JSON, with the type of a list or an object. Other ways to turn a foreign value
- * into text call its `toString`, which JSON can replace with a number, or recurse as deep as the value is nested. Both throw.
+ * Describes a value of any type for a message: briefly, as in JSON, with the type of a list or an object. Other ways to turn a
+ * foreign value into text call its `toString`, which JSON can replace with a number, or recurse as deep as it is nested: both throw.
  */
 export function showValue(value: unknown): string {
   if (typeof value !== 'object' || value === null) return showPart(value);

@@ -182,7 +182,13 @@ describe('a result', () => {
       { type: 'unknown' },
     ];
     expect(readToolResult({ content }, 1000).text).toBe(
-      'one\n[image, image/png, 4 base64 characters; not shown]\ntwo\n[link to b: file:///b]\n[link to a list of 1 items, [[]]: an object, {"toString":1}]',
+      [
+        'one',
+        '[image, image/png, 4 base64 characters; not shown]',
+        'two',
+        '[link to b: file:///b]',
+        '[link to a list of 1 items, [[]]: an object, {"toString":1}]',
+      ].join('\n'),
     );
   });
 
