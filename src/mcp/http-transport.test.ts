@@ -103,7 +103,7 @@ describe('an MCP server over HTTP', () => {
   test('that asks in the response to an answer is not heard: it could go on for ever', async () => {
     let numAsked = 0;
     const { open, requests } = createServer(({ id, method }) => {
-      if (method === undefined) return stream(event({ id: ++numAsked, method: 'ping' }));
+      if (method === undefined) return stream(++numAsked < 50 ? event({ id: numAsked, method: 'ping' }) : '');
       return stream(event({ id: 'a', method: 'ping' }) + event({ id, result: RESULT }));
     });
     const client = await open();
