@@ -1,5 +1,5 @@
-// Effect of kills, damaged files, hostile grammars and documents, curious tenants, forbidden addresses, verifications and shutdowns on a
-// server: the campaign with fixed sizes, in one JSON line.
+// Effect of kills, damaged files, hostile grammars, documents and messages, curious tenants, forbidden addresses, verifications and
+// shutdowns on a server: the campaign with fixed sizes, in one JSON line.
 //   npm run bench -- faults [--kills 200] [--corruptions 160] [--seed 1] [--minutes 8, at most for each part]
 import { parseArgs } from 'node:util';
 import type { PartResult } from '../campaign/part.ts';
@@ -37,6 +37,7 @@ const fetch = await run('fetch');
 const timing = await run('timing');
 const audited = await run('audit');
 const drain = await run('drain');
+const mcp = await run('mcp');
 const sum = (...counts: unknown[]): number => counts.reduce<number>((total, count) => total + Number(count ?? NaN), 0);
 console.log(
   JSON.stringify({
@@ -54,6 +55,7 @@ console.log(
     hostile_max_gap_ms: hostile.figures['hostile_max_gap_ms'],
     control_max_gap_ms: hostile.figures['control_max_gap_ms'],
     documents_gap_ms: documents.figures['documents_gap_ms'],
+    mcp_crashes: mcp.figures['mcp_crashes'],
     prefix_auc_other: timing.figures['prefix_auc_other'],
     prefix_auc_same: timing.figures['prefix_auc_same'],
     restart_ms: kills.figures['restart_ms'],
@@ -62,7 +64,7 @@ console.log(
     false_alarms: audited.figures['false_alarms'],
     drain_requests: drain.figures['drain_requests'],
     drain_cut: drain.figures['drain_cut'],
-    problems: [kills, corrupt, hostile, documents, fetch, timing, audited, drain].reduce(
+    problems: [kills, corrupt, hostile, documents, fetch, timing, audited, drain, mcp].reduce(
       (count, { problems, slowness = [] }) => count + problems.length + slowness.length,
       0,
     ),

@@ -8,6 +8,7 @@ import { fetchPart } from './parts/fetch.ts';
 import { hostile } from './parts/hostile.ts';
 import { kills } from './parts/kills.ts';
 import { load } from './parts/load.ts';
+import { mcp } from './parts/mcp.ts';
 import { tenants } from './parts/tenants.ts';
 import { timing } from './parts/timing.ts';
 
@@ -18,6 +19,7 @@ export const PARTS: readonly Part[] = [
   corrupt,
   hostile,
   documents,
+  mcp,
   tenants,
   fetchPart,
   timing,

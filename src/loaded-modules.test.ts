@@ -24,6 +24,7 @@ test('the library loads neither a model’s parts nor the memory’s before they
   const loaded = loadedWith('index.ts');
   expect([...loaded].toSorted()).toEqual([
     'core/errors.ts',
+    'core/show-value.ts',
     'index.ts',
     'node/lazy-adapters.ts',
     'node/lazy-router.ts',

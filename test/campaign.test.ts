@@ -17,6 +17,7 @@ const ROUNDS: Readonly<Record<string, number>> = {
   corrupt: campaign({ short: 4, long: 60 }),
   hostile: campaign({ short: 12, long: 78 }),
   documents: campaign({ short: 24, long: 192 }),
+  mcp: campaign({ short: 36, long: 400 }),
   tenants: 1000,
   fetch: campaign({ short: 60, long: 2000 }),
   timing: campaign({ short: 3, long: 6 }),
@@ -38,6 +39,7 @@ describe.skipIf(!isServerBuilt)('the campaign', () => {
       if (part.name === 'fetch') expect(figures).toMatchObject({ fetch_escapes: 0, file_leaks: 0 });
       if (part.name === 'audit') expect(figures).toMatchObject({ verifies: maxRounds, false_alarms: 0 });
       if (part.name === 'drain') expect(figures).toMatchObject({ drain_cut: 0, drain_refused: 0 });
+      if (part.name === 'mcp') expect(figures).toMatchObject({ mcp_messages: maxRounds, mcp_crashes: 0 });
       if (part.name === 'tenants') expect(figures['probes']).toBeGreaterThan(800);
     },
     1_800_000,
@@ -51,6 +53,7 @@ test('the part names are those of the documentation', () => {
     'corrupt',
     'hostile',
     'documents',
+    'mcp',
     'tenants',
     'fetch',
     'timing',

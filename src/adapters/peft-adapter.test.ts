@@ -92,7 +92,7 @@ test.each<[object, string, RegExp]>([
   [{ peft_type: 'IA3' }, 'unsupported', /peft_type "IA3"/],
   [{ fan_in_fan_out: true }, 'unsupported', /fan_in_fan_out true/],
   [{ use_dora: true }, 'unsupported', /use_dora true/],
-  [{ modules_to_save: ['lm_head'] }, 'unsupported', /modules_to_save \["lm_head"\]/],
+  [{ modules_to_save: ['lm_head'] }, 'unsupported', /modules_to_save a list of 1 items, \["lm_head"\]/],
   [{ bias: 'all' }, 'unsupported', /bias "all"/],
   [{ init_lora_weights: 'pissa_niter_16' }, 'unsupported', /init_lora_weights/],
   [{ rank_pattern: { '(a+)+$': 4 } }, 'unsupported', /rank_pattern "\(a\+\)\+\$"/],

@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
+import { showValue } from '../core/show-value.ts';
 
 /** The scaling of factors in adapter_config.json. */
 export interface PeftConfig {
@@ -81,12 +82,10 @@ function find(patterns: Patterns, module: string): number | undefined {
 
 function positive(value: unknown, key: string): number {
   if (typeof value === 'number' && value > 0 && Number.isFinite(value)) return value;
-  throw invalid(`${key} must be a positive number, got ${show(value)}`);
+  throw invalid(`${key} must be a positive number, got ${showValue(value)}`);
 }
-
-const show = (value: unknown): string => (JSON.stringify(value) ?? 'undefined').slice(0, 80);
 
 const invalid = (what: string): RuvLLMError => new RuvLLMError('invalid_model_file', `adapter_config.json: ${what}`);
 
 const unsupported = (key: string, value: unknown): RuvLLMError =>
-  new RuvLLMError('unsupported', `adapter_config.json: ${key} ${show(value)} is not supported`, { data: { key } });
+  new RuvLLMError('unsupported', `adapter_config.json: ${key} ${showValue(value)} is not supported`, { data: { key } });

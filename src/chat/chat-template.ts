@@ -126,7 +126,10 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
 
   const renderOnce = (messages: readonly ChatMessage[], settings: RenderOptions): RenderedChat => {
     const adapted = needsDialect(messages) ? adaptMessages(messages, getDialect()) : messages;
-    const renamed = adapted.map((message) => ({ ...message, role: roles[String(message.role)] ?? message.role }));
+    const renamed = adapted.map((message) => ({
+      ...message,
+      role: typeof message.role === 'string' ? (roles[message.role] ?? message.role) : message.role,
+    }));
     const { tools, ...otherSettings } = settings;
     if (tools === undefined || tools.length === 0) return renderRaw(renamed, otherSettings);
     if (!getDialect().showsTools) return renderRaw(renamed, otherSettings);

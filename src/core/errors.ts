@@ -1,3 +1,5 @@
+import { showValue } from './show-value.ts';
+
 /** Every error a caller can get, by cause. Closed on purpose: a new cause is a new line here. */
 export type ErrorCode =
   | 'invalid_option' // an option is unknown, of the wrong type or out of range
@@ -74,7 +76,7 @@ export function serializeError(error: unknown): SerializedError {
   if (error instanceof RuvLLMError) {
     return { code: error.code, message: error.message, data: error.data, isRetryable: error.isRetryable };
   }
-  const message = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : typeof error === 'string' ? error : showValue(error);
   return { code: 'internal', message, data: {}, isRetryable: false };
 }
 

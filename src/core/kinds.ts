@@ -61,11 +61,3 @@ export const mapKind = <T>(expected: string, keyPattern: string, item: Kind<T>):
     OBJECT.is(value) &&
     Object.entries(value).every(([key, one]) => new RegExp(keyPattern, 'u').test(key) && item.is(one)),
 });
-
-/** Describes a value briefly. Safe for any value: `String()` throws for an object without prototype. */
-export function showValue(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
-  if (Array.isArray(value)) return `a list of ${value.length} items`;
-  if (OBJECT.is(value)) return 'an object';
-  return typeof value === 'function' ? 'a function' : String(value);
-}

@@ -1,6 +1,7 @@
 import { RuvLLMError } from './errors.ts';
 import { didYouMean } from './nearest.ts';
-import { BOOLEAN, choiceKind, integerKind, type Kind, numberKind, showValue } from './kinds.ts';
+import { BOOLEAN, choiceKind, integerKind, type Kind, numberKind } from './kinds.ts';
+import { showValue } from './show-value.ts';
 
 /** Validates one option: returns the value to use, or throws with the reason. */
 export type OptionReader<T> = (value: unknown, name: string) => T;

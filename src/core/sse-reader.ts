@@ -24,7 +24,14 @@ export async function* readSse(
   for await (const chunk of chunks) {
     numBytes += chunk.length;
     if (numBytes > maxBytes) tooLarge(`the stream has more than ${maxBytes} bytes`, maxBytes);
-    rest += decoder.decode(chunk, { stream: true });
+    const text = decoder.decode(chunk, { stream: true });
+    // The beginning of a line is looked at once, however many chunks the line has; the second half of a break may come with the next one.
+    if (!/[\r\n]/.test(text) && !rest.endsWith('\r')) {
+      rest += text;
+      if (rest.length > maxEventChars) tooLarge(`a line has more than ${maxEventChars} characters`, maxEventChars);
+      continue;
+    }
+    rest += text;
     // A line break at the very end may be the first half of one.
     const lines = rest.split(/\r\n|\n|\r(?!$)/);
     rest = lines.pop()!;

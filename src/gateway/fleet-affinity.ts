@@ -96,7 +96,10 @@ export function createFleetAffinity(options: FleetAffinityOptions): Affinity {
     if (status === 403) throw new RuvLLMError('untrusted', 'it has another fleet secret, or its clock is wrong');
     if (status !== 200) throw new RuvLLMError('remote_failed', `${STATE_PATH} answered ${status}`);
     const { state, signature } = JSON.parse(new TextDecoder().decode(bytes)) as { state: string; signature: string };
-    if (typeof state !== 'string' || !keys.verify('state', `${ask} ${state}`, String(signature))) {
+    if (
+      ![state, signature].every((one) => typeof one === 'string') ||
+      !keys.verify('state', `${ask} ${state}`, signature)
+    ) {
       throw new RuvLLMError('untrusted', 'its state does not have the signature of this fleet');
     }
     return JSON.parse(state) as NodeFleetState & { epoch: string };

@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
+import { showValue } from '../core/show-value.ts';
 import { quote } from './failures.ts';
 import { encodeUtf8 } from './utf8.ts';
 
@@ -95,6 +96,5 @@ export function createHeaderWriter(sink: ByteSink): HeaderWriter {
 
 /** An error for a metadata value that does not have its declared type. */
 export function invalidEntry(what: string, expected: string, value: unknown): never {
-  const preview = typeof value === 'object' ? Object.prototype.toString.call(value) : quote(String(value));
-  throw new RuvLLMError('invalid_option', `${what} must be ${expected}, got ${preview}`);
+  throw new RuvLLMError('invalid_option', `${what} must be ${expected}, got ${showValue(value)}`);
 }

@@ -1,5 +1,6 @@
 import type { ByteSource } from '../core/byte-source.ts';
 import { RuvLLMError } from '../core/errors.ts';
+import { showValue } from '../core/show-value.ts';
 import { invalidFile, quote, unsupportedFile } from './failures.ts';
 import { createHeaderCursor, type HeaderCursor } from './header-cursor.ts';
 import { readKeyValues } from './key-values.ts';
@@ -114,7 +115,7 @@ function readAlignment(name: string, entries: readonly MetadataEntry[], limits: 
   if (type !== 'u32' || !isPowerOfTwo || value < MIN_ALIGNMENT || value > limits.maxAlignment) {
     invalidFile(
       `${name}: metadata key "${ALIGNMENT_KEY}" must be a u32 power of two from ${MIN_ALIGNMENT} to ` +
-        `${limits.maxAlignment}, got ${type} ${typeof value === 'object' ? '' : quote(String(value))}`,
+        `${limits.maxAlignment}, got ${type} ${showValue(value)}`,
       { key: ALIGNMENT_KEY },
     );
   }

@@ -1,5 +1,6 @@
 import { formatByGgufId, quantFormats } from '../quant/index.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
+import { showValue } from '../core/show-value.ts';
 import { invalidFile, quote, unsupportedFile } from './failures.ts';
 import type { HeaderCursor } from './header-cursor.ts';
 import { type GgufLimits, MAX_DIMS } from './limits.ts';
@@ -40,7 +41,7 @@ export function measureTensor(
   type: TensorTypeName,
   dims: readonly number[],
 ): { numElements: number; sizeBytes: number } | string {
-  if (!Object.hasOwn(quantFormats, type)) return `has element type ${quote(String(type))}, which is not supported`;
+  if (!Object.hasOwn(quantFormats, type)) return `has element type ${showValue(type)}, which is not supported`;
   const format = quantFormats[type];
   if (dims.length < 1 || dims.length > MAX_DIMS) return `has ${dims.length} dimensions, must have 1 to ${MAX_DIMS}`;
   let numElements = 1;

@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
+import { showValue } from '../core/show-value.ts';
 import { quantFormats } from '../quant/index.ts';
 import { quote } from './failures.ts';
 import { type ByteSink, createHeaderWriter, createMemorySink } from './header-writer.ts';
@@ -95,7 +96,7 @@ function checkedAlignment(metadata: readonly MetadataEntry[]): number {
     value > 65_536 ||
     !Number.isInteger(Math.log2(value))
   ) {
-    fail(`general.alignment must be a u32 power of two from 8 to 65536, got ${type} ${quote(String(value))}`);
+    fail(`general.alignment must be a u32 power of two from 8 to 65536, got ${type} ${showValue(value)}`);
   }
   return value;
 }

@@ -1,5 +1,6 @@
 import type { ByteSource } from '../core/byte-source.ts';
 import { RuvLLMError } from '../core/errors.ts';
+import { showValue } from '../core/show-value.ts';
 import type { PullContext } from './pull-context.ts';
 import { withRetries } from './retry.ts';
 import { sendForJson, sendUpload, toUploadError } from './upload-http.ts';
@@ -23,7 +24,7 @@ const JSON_HEADERS = { accept: 'application/json', 'content-type': 'application/
 
 interface LfsAction {
   readonly href: string;
-  readonly header?: Readonly<Record<string, string>>;
+  readonly header: Readonly<Record<string, string>>;
 }
 
 /** Uploads a file to the large-file store of a repository; a store that has it already gets nothing. Returns the sent bytes. */
@@ -83,27 +84,36 @@ async function requestUpload(
   const reply = await withRetries(context, label, () =>
     sendForJson(context, { method: 'POST', url, headers: LFS_HEADERS, body, what: label }),
   );
-  const [object] = ((reply as { objects?: unknown } | null)?.objects ?? []) as {
-    oid?: unknown;
-    error?: { code?: number; message?: string };
-    actions?: { upload?: LfsAction; verify?: LfsAction };
-  }[];
-  if (object?.oid !== oid) throw new RuvLLMError('upload_failed', `${label}: the hub's answer is about another file`);
-  if (object.error !== undefined) {
-    const { code = 0, message = '' } = object.error;
-    const reason = String(message).slice(0, 200);
-    throw new RuvLLMError('upload_failed', `${label}: the hub refused the file (${code}): ${reason}`, {
-      data: { status: code },
+  const objects = fieldsOf(reply)['objects'];
+  const object = fieldsOf(Array.isArray(objects) ? objects[0] : null);
+  if (object['oid'] !== oid) throw new RuvLLMError('upload_failed', `${label}: the hub's answer is about another file`);
+  if (object['error'] !== undefined) {
+    const { code = 0, message = '' } = fieldsOf(object['error']);
+    const reason = typeof message === 'string' ? message.slice(0, 200) : showValue(message);
+    throw new RuvLLMError('upload_failed', `${label}: the hub refused the file (${showValue(code)}): ${reason}`, {
+      data: { status: typeof code === 'number' ? code : null },
     });
   }
-  const upload = object.actions?.upload;
+  const { upload, verify } = fieldsOf(object['actions']);
   if (upload === undefined) return null;
-  if (typeof upload.href !== 'string') throw new RuvLLMError('upload_failed', `${label}: the hub named no address`);
-  return { upload, verify: object.actions?.verify ?? null };
+  return { upload: readAction(upload, label), verify: verify === undefined ? null : readAction(verify, label) };
+}
+
+const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+
+function readAction(value: unknown, label: string): LfsAction {
+  const { href, header } = fieldsOf(value);
+  if (typeof href !== 'string') throw new RuvLLMError('upload_failed', `${label}: the hub named no address`);
+  // Some stores send the size of a part as a number.
+  const texts = Object.entries(fieldsOf(header)).flatMap(([key, one]): [string, string][] =>
+    typeof one === 'string' ? [[key, one]] : typeof one === 'number' ? [[key, String(one)]] : [],
+  );
+  return { href, header: Object.fromEntries(texts) };
 }
 
 /** Null: the store takes the file in one request. */
-function multipartState({ source, label }: UploadFile, { href, header = {} }: LfsAction): UploadState | null {
+function multipartState({ source, label }: UploadFile, { href, header }: LfsAction): UploadState | null {
   const chunkBytes = Number(header['chunk_size'] ?? NaN);
   if (Number.isNaN(chunkBytes)) return null;
   const partUrls = Object.keys(header)
@@ -164,7 +174,7 @@ async function sendPart(context: PullContext, url: string, bytes: Uint8Array, wh
 async function uploadWhole(
   context: PullContext,
   file: UploadFile,
-  { href, header = {} }: LfsAction,
+  { href, header }: LfsAction,
   onProgress: (doneBytes: number) => void,
 ): Promise<number> {
   const { source, label } = file;

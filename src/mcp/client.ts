@@ -1,12 +1,14 @@
 import { linkAbort, raceAbort } from '../core/abort.ts';
 import type { Clock } from '../core/clock.ts';
-import { RuvLLMError } from '../core/errors.ts';
+import { type ErrorData, RuvLLMError, serializeError } from '../core/errors.ts';
+import { showValue } from '../core/show-value.ts';
 import {
   failureOf,
-  isRecord,
+  idOf,
   isReply,
   isRequest,
   type JsonRpcId,
+  type JsonRpcMessage,
   type JsonRpcResult,
   readMessage,
   replyTo,
@@ -49,8 +51,14 @@ export interface McpClient {
   close(): Promise<void>;
 }
 
+/** A result and the bytes of its message. */
+interface Reply {
+  readonly result: JsonRpcResult['result'];
+  readonly numBytes: number;
+}
+
 interface PendingCall {
-  resolve(result: JsonRpcResult['result']): void;
+  resolve(reply: Reply): void;
   reject(error: RuvLLMError): void;
 }
 
@@ -63,35 +71,52 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
   let closed: RuvLLMError | null = null;
   let listing: ToolListing | null = null;
 
-  const failed = (what: string, cause?: unknown): RuvLLMError =>
-    new RuvLLMError('tool_failed', `MCP server "${server}": ${what}`, { cause, data: { server } });
+  let numAnswering = 0;
+
+  const failed = (what: string, cause?: unknown, data: ErrorData = {}): RuvLLMError =>
+    new RuvLLMError('tool_failed', `MCP server "${server}": ${what}`, { cause, data: { server, ...data } });
+  const exceeded = (what: string, limit: number): RuvLLMError =>
+    new RuvLLMError('limit_exceeded', `MCP server "${server}"${what}`, { data: { server, limit } });
 
   function end(error: RuvLLMError): void {
     closed ??= error;
     for (const call of pending.values()) call.reject(closed);
     pending.clear();
+    listing = null;
     life.abort();
   }
 
-  function receive(value: unknown): void {
+  function receive(value: unknown, numBytes: number): void {
     const message = readMessage(value);
     if (message === null) {
       // A broken reply must end its call, which would wait for its time limit otherwise.
-      const id = isRecord(value) ? (value['id'] as JsonRpcId) : null;
+      const id = idOf(value);
       if (id !== null) take(id)?.reject(failed('it sent a reply that is not valid JSON-RPC 2.0'));
       return;
     }
     if (isReply(message)) {
       if (message.id === null) return;
       const call = take(message.id);
-      if ('result' in message) call?.resolve(message.result);
+      if ('result' in message) call?.resolve({ result: message.result, numBytes });
       else call?.reject(failed(`error ${message.error.code}: ${message.error.message}`));
     } else if (isRequest(message)) {
       const isPing = message.method === 'ping';
       const unknown = `this client does not offer ${message.method.slice(0, 100)}`;
       const reply = isPing ? replyTo(message.id, {}) : failureOf(message.id, RPC_CODES.unknownMethod, unknown);
-      transport.send(reply, life.signal).catch(() => {}); // a connection that is gone reports itself
+      // It may ask more often than we can answer.
+      if (numAnswering >= MCP_LIMITS.maxOpenRequests) return;
+      numAnswering++;
+      deliver(reply)
+        .catch(() => {}) // a connection that is gone reports itself
+        .finally(() => numAnswering--);
     } else if (message.method === 'notifications/tools/list_changed') listing = null;
+  }
+
+  /** Without an id nobody knows which call it was an answer to. */
+  function receiveExcess(id: JsonRpcId | null, what: string, limit: number): void {
+    const error = failed(`it sent ${what}`, undefined, { limit });
+    if (id !== null) take(id)?.reject(error);
+    else end(error);
   }
 
   function take(id: JsonRpcId): PendingCall | undefined {
@@ -100,18 +125,26 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
     return call;
   }
 
-  function notify(method: string, params?: object): Promise<void> {
-    return transport.send(
-      { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params: { ...params } }) },
-      life.signal,
-    );
+  /** Sends a message that has no reply; a server that does not take it cannot keep us waiting. */
+  async function deliver(message: JsonRpcMessage): Promise<void> {
+    const abortion = linkAbort(life.signal);
+    const cancelTimer = clock.setTimer(MCP_LIMITS.deliverTimeoutMs, abortion.abort);
+    try {
+      await raceAbort(transport.send(message, abortion.signal), abortion.signal);
+    } finally {
+      cancelTimer();
+      abortion.unlink();
+    }
   }
+
+  const notify = (method: string, params?: object): Promise<void> =>
+    deliver({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params: { ...params } }) });
 
   async function request(
     method: string,
     params: object,
     { signal, timeoutMs }: Pick<ToolCallLimits, 'signal' | 'timeoutMs'>,
-  ): Promise<JsonRpcResult['result']> {
+  ): Promise<Reply> {
     if (closed !== null) throw closed;
     const id = nextId++;
     const abortion = linkAbort(signal);
@@ -120,7 +153,7 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
       isLate = true;
       abortion.abort();
     });
-    const reply = new Promise<JsonRpcResult['result']>((resolve, reject) => pending.set(id, { resolve, reject }));
+    const reply = new Promise<Reply>((resolve, reject) => pending.set(id, { resolve, reject }));
     reply.catch(() => {}); // the race below may have ended
     try {
       const sent = transport.send({ jsonrpc: '2.0', id, method, params: { ...params } }, abortion.signal);
@@ -140,9 +173,7 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
           },
         );
       }
-      throw error instanceof RuvLLMError
-        ? error
-        : failed(error instanceof Error ? error.message : String(error), error);
+      throw error instanceof RuvLLMError ? error : failed(serializeError(error).message, error);
     } finally {
       pending.delete(id);
       cancelTimer();
@@ -157,51 +188,55 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
       capabilities: {},
       clientInfo: { name: 'ruvllm', version: options.version },
     };
-    const { protocolVersion } = await request('initialize', params, { signal: options.signal, timeoutMs });
+    const { result } = await request('initialize', params, { signal: options.signal, timeoutMs });
+    const { protocolVersion } = result;
     const version = PROTOCOL_VERSIONS.find((known) => known === protocolVersion);
     if (version === undefined) {
-      const chosen = JSON.stringify(protocolVersion)?.slice(0, 40) ?? 'none';
-      throw failed(`it chose the protocol version ${chosen}; known are ${PROTOCOL_VERSIONS.join(', ')}`);
+      throw failed(
+        `it chose the protocol version ${showValue(protocolVersion)}; known are ${PROTOCOL_VERSIONS.join(', ')}`,
+      );
     }
     transport.useVersion?.(version);
-    await notify('notifications/initialized');
+    await notify('notifications/initialized').catch((error: unknown) => {
+      throw failed('it does not take the message after its initialization', error);
+    });
   }
 
   async function readList(signal: AbortSignal): Promise<ToolListing> {
+    const { maxTools, maxPages, maxListBytes, listTimeoutMs } = MCP_LIMITS;
+    const startMs = clock.now();
     const tools = new Map<string, McpTool>();
     const unusable: UnusableTool[] = [];
+    const cursors = new Set<string>();
     let cursor: string | null = null;
+    let numListBytes = 0;
     for (let numPages = 1; ; numPages++) {
-      const page = await request('tools/list', cursor === null ? {} : { cursor }, { signal, timeoutMs: MCP_LIMITS.listTimeoutMs }); // prettier-ignore
-      if (!Array.isArray(page['tools'])) throw failed('its list of tools is no list');
-      for (const value of page['tools'] as unknown[]) {
+      const timeoutMs = Math.max(1, startMs + listTimeoutMs - clock.now());
+      const page = await request('tools/list', cursor === null ? {} : { cursor }, { signal, timeoutMs });
+      numListBytes += page.numBytes;
+      if (numListBytes > maxListBytes)
+        throw exceeded(
+          `: its list of tools has ${numListBytes} bytes or more; the limit is ${maxListBytes}`,
+          maxListBytes,
+        );
+      const { tools: listed, nextCursor: next } = page.result;
+      if (!Array.isArray(listed)) throw failed('its list of tools is no list');
+      for (const value of listed as unknown[]) {
         const tool = readTool(value);
         if ('reason' in tool) unusable.push(tool);
         else if (tools.has(tool.name)) unusable.push({ name: tool.name, reason: 'a second tool of the same name' });
         else tools.set(tool.name, tool);
-        const numTools = tools.size + unusable.length;
-        if (numTools > MCP_LIMITS.maxTools) {
-          throw new RuvLLMError(
-            'limit_exceeded',
-            `MCP server "${server}" lists more than ${MCP_LIMITS.maxTools} tools`,
-            {
-              data: { server, limit: MCP_LIMITS.maxTools },
-            },
-          );
-        }
+        if (tools.size + unusable.length > maxTools) throw exceeded(` lists more than ${maxTools} tools`, maxTools);
       }
-      const next = page['nextCursor'];
       if (typeof next !== 'string' || next === '') return { tools: [...tools.values()], unusable };
-      if (numPages >= MCP_LIMITS.maxPages || next === cursor) {
-        throw new RuvLLMError(
-          'limit_exceeded',
-          `MCP server "${server}": its list of tools does not end after ${numPages} pages`,
-          {
-            data: { server, limit: MCP_LIMITS.maxPages },
-          },
+      if (numPages >= maxPages || cursors.has(next)) {
+        const where = cursors.has(next) ? ', which begins again' : '';
+        throw exceeded(
+          `: its list of tools does not end after ${numPages} pages${where}; the limit is ${maxPages}`,
+          maxPages,
         );
       }
-      cursor = next;
+      cursors.add((cursor = next));
     }
   }
 
@@ -211,7 +246,7 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
   }
 
   try {
-    await transport.open({ onMessage: receive, onClose: end });
+    await transport.open({ onMessage: receive, onExcess: receiveExcess, onClose: end });
     await initialize();
   } catch (error) {
     await close();
@@ -223,11 +258,11 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
     async listTools(signal) {
       if (listing !== null) return listing;
       const read = await readList(signal);
-      listing = read;
+      if (closed === null) listing = read;
       return read;
     },
     async callTool(name, args, { signal, timeoutMs, maxResultBytes }) {
-      const result = await request('tools/call', { name, arguments: args }, { signal, timeoutMs });
+      const { result } = await request('tools/call', { name, arguments: args }, { signal, timeoutMs });
       return readToolResult(result, maxResultBytes);
     },
     close,

@@ -82,11 +82,34 @@ describe('an MCP server over HTTP', () => {
     ['wants credentials', () => new Response('', { status: 401 }), /status 401; set its credentials in headers/],
     ['fails', () => new Response('', { status: 500 }), /status 500/],
     ['floods', () => stream(`data: ${'x'.repeat(9 << 20)}`), /more than 8388608 characters/],
+    [
+      'asks for ever',
+      ({ id }) => stream(event({ id: id! + 1, method: 'x' }).repeat(3000)),
+      /sent 2001 messages before its reply/,
+    ],
+    [
+      'nests its reply',
+      ({ id }) =>
+        new Response(`{"id":${id},"result":${'['.repeat(100)}`, { headers: { 'content-type': 'application/json' } }),
+      /nested deeper than 64 levels/,
+    ],
     ['sends too much', () => new Response('x'.repeat(9 << 20)), /more than 8388608 bytes/],
   ])('that %s fails the call with a typed error', async (_name, reply, message) => {
     const error = await failure((await createServer(reply).open()).callTool('x', {}, limits));
     expect(error.code).toBe('tool_failed');
     expect(error.message).toMatch(message);
+  });
+
+  test('that asks in the response to an answer is not heard: it could go on for ever', async () => {
+    let numAsked = 0;
+    const { open, requests } = createServer(({ id, method }) => {
+      if (method === undefined) return stream(++numAsked < 50 ? event({ id: numAsked, method: 'ping' }) : '');
+      return stream(event({ id: 'a', method: 'ping' }) + event({ id, result: RESULT }));
+    });
+    const client = await open();
+    await client.callTool('x', {}, limits);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(requests.filter(({ body }) => body.method === undefined).map(({ body }) => body.id)).toEqual(['a']);
   });
 
   test.each([

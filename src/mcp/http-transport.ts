@@ -1,8 +1,10 @@
-import { RuvLLMError } from '../core/errors.ts';
+import { createByteBuffer } from '../core/byte-buffer.ts';
+import { RuvLLMError, serializeError } from '../core/errors.ts';
 import { parseMediaType } from '../core/media-type.ts';
 import { readSse } from '../core/sse-reader.ts';
-import { isRecord, type JsonRpcMessage } from './json-rpc.ts';
+import { idOf, isRecord, type JsonRpcId, type JsonRpcMessage } from './json-rpc.ts';
 import { MCP_LIMITS } from './limits.ts';
+import { parseMessage } from './parse-message.ts';
 import type { McpTransport, TransportEvents } from './transport.ts';
 
 /** The part of `fetch` that is used; never follows redirects. */
@@ -30,6 +32,7 @@ const MAX_REDIRECTS = 3;
 const REDIRECTS = new Set([307, 308]);
 const MAX_SESSION_CHARS = 1024;
 const CLOSE_MS = 2000;
+const encoder = new TextEncoder();
 
 /** An MCP server over streamable HTTP: each message is a POST, the reply is JSON or a stream of events. */
 export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttpOptions): McpTransport {
@@ -72,41 +75,44 @@ export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttp
   }
 
   /** Reads the reply; a stream that stays open is left after the reply to this message. */
-  async function read(response: Response, id: unknown): Promise<void> {
+  async function read(response: Response, id: JsonRpcId): Promise<void> {
     const type = parseMediaType(response.headers.get('content-type'))?.type;
     if (response.body === null) return;
+    const { maxMessageBytes, maxMessagesPerReply } = MCP_LIMITS;
     const chunks = response.body as unknown as AsyncIterable<Uint8Array>;
     if (type === 'text/event-stream') {
       const limits = { maxBytes: MCP_LIMITS.maxBytesPerSend, maxEventChars: MCP_LIMITS.maxMessageBytes };
+      let numMessages = 0;
       for await (const data of readSse(chunks, limits)) {
-        const value = parse(data);
-        events!.onMessage(value);
-        if (isRecord(value) && value['id'] === id && !('method' in value)) return;
+        if (data === '') continue; // a keep-alive
+        if (receive(encoder.encode(data)) === id) return;
+        if (++numMessages > maxMessagesPerReply)
+          throw failure(`it sent ${numMessages} messages before its reply`, { limit: maxMessagesPerReply });
       }
       return;
     }
-    const parts: Uint8Array[] = [];
-    let numBytes = 0;
+    const buffer = createByteBuffer();
     for await (const chunk of chunks) {
-      numBytes += chunk.length;
-      if (numBytes > MCP_LIMITS.maxMessageBytes)
-        throw failure(`it sent a message of more than ${MCP_LIMITS.maxMessageBytes} bytes`);
-      parts.push(chunk);
+      if (buffer.length + chunk.length > maxMessageBytes)
+        throw failure(`it sent a message of more than ${maxMessageBytes} bytes`, { limit: maxMessageBytes });
+      buffer.append(chunk);
     }
-    const decoder = new TextDecoder();
-    const text = parts.map((part) => decoder.decode(part, { stream: true })).join('') + decoder.decode();
-    if (id === undefined && text.trim() === '') return;
+    const bytes = buffer.take();
     if (type !== 'application/json')
-      throw failure(`its reply has the type ${JSON.stringify(type ?? 'none')} instead of JSON`);
-    events!.onMessage(parse(text));
+      throw failure(`its reply has the type ${JSON.stringify((type ?? 'none').slice(0, 80))} instead of JSON`);
+    receive(bytes);
   }
 
-  function parse(text: string): unknown {
-    try {
-      return text === '' ? null : (JSON.parse(text) as unknown); // events without data are keep-alives
-    } catch (error) {
-      throw failure('its reply is not valid JSON', {}, error);
+  /** Passes a message on; returns the id of the request that it answers. */
+  function receive(bytes: Uint8Array): JsonRpcId | null {
+    const message = parseMessage(bytes);
+    if (message.kind === 'no JSON') throw failure('its reply is not valid JSON');
+    if (message.kind === 'excess') {
+      events!.onExcess(message.id, message.what, message.limit);
+      return message.id;
     }
+    events!.onMessage(message.value, message.numBytes);
+    return isRecord(message.value) && 'method' in message.value ? null : idOf(message.value);
   }
 
   return {
@@ -135,6 +141,10 @@ export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttp
       const given = response.headers.get('mcp-session-id');
       if (given !== null && given.length <= MAX_SESSION_CHARS) session ??= given;
       const id = 'method' in message && 'id' in message ? message.id : undefined;
+      if (id === undefined) {
+        await response.body?.cancel(); // nothing is expected, and what comes could ask for more answers
+        return;
+      }
       try {
         await read(response, id);
       } catch (error) {
@@ -143,7 +153,7 @@ export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttp
           : failure(reasonOf(error), {}, error);
       }
       // Without a reply in a complete response, none will come.
-      if (id !== undefined) throw failure('its response ended without a reply');
+      throw failure('its response ended without a reply');
     },
     useVersion(chosen) {
       version = chosen;
@@ -170,7 +180,7 @@ function urlOf(location: string, base: string): URL | null {
 
 /** The innermost cause names the real error; `fetch` only says "fetch failed". */
 function reasonOf(error: unknown): string {
-  let reason = error instanceof Error ? error.message : String(error);
+  let reason = serializeError(error).message;
   for (let cause = error; cause instanceof Error; cause = cause.cause) reason = cause.message || reason;
   return reason;
 }

@@ -1,3 +1,7 @@
+import { showValue } from '../core/show-value.ts';
+import { MCP_LIMITS } from './limits.ts';
+import { cutChars } from './own-text.ts';
+
 /** A message of JSON-RPC 2.0. MCP has no batches since its version 2025-06-18. */
 export type JsonRpcMessage = JsonRpcRequest | JsonRpcNotification | JsonRpcResult | JsonRpcFailure;
 
@@ -36,12 +40,23 @@ export const RPC_CODES = {
   unknownMethod: -32_601,
   invalidParams: -32_602,
   internal: -32_603,
+  /** Of the range for servers: too many requests at once. */
+  busy: -32_000,
 } as const;
+
+const MAX_MESSAGE_CHARS = 4096;
 
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const isId = (value: unknown): value is JsonRpcId => typeof value === 'string' || Number.isSafeInteger(value);
+const isId = (value: unknown): value is JsonRpcId =>
+  typeof value === 'string' ? value.length <= MCP_LIMITS.maxIdChars : Number.isSafeInteger(value);
+
+/** The id to which a reply can be sent, of a value that may be no message. */
+export function idOf(value: unknown): JsonRpcId | null {
+  const id = isRecord(value) ? value['id'] : null;
+  return isId(id) ? id : null;
+}
 
 const isParams = (value: unknown): boolean => value === undefined || isRecord(value);
 
@@ -56,7 +71,9 @@ export function readMessage(value: unknown): JsonRpcMessage | null {
   if (isRecord(error)) {
     if (id !== null && id !== undefined && !isId(id)) return null;
     const code = Number.isSafeInteger(error['code']) ? (error['code'] as number) : RPC_CODES.internal;
-    return { jsonrpc: '2.0', id: id ?? null, error: { code, message: String(error['message']).slice(0, 4096) } };
+    const { message: given } = error;
+    const text = typeof given === 'string' ? cutChars(given, MAX_MESSAGE_CHARS) : showValue(given);
+    return { jsonrpc: '2.0', id: id ?? null, error: { code, message: text } };
   }
   return isId(id) && isRecord(result) ? { jsonrpc: '2.0', id, result } : null;
 }

@@ -1,20 +1,33 @@
 /** The newest protocol version first. */
 export const PROTOCOL_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 
-/** Bounds on the messages of a server that misbehaves or is hostile. */
+/** Bounds on the messages of the other side, which may misbehave or be hostile. */
 export const MCP_LIMITS = {
   /** Bytes of one message. A tool may return a picture in base64. */
   maxMessageBytes: 8 << 20,
-  /** Bytes that a process may print after each message it gets: a flood ends the connection. */
+  /** Nesting depth of a message, and its values; lists, objects and keys count six each. */
+  maxJsonDepth: 64,
+  maxJsonValues: 500_000,
+  /** Characters of an id that is a text: replies repeat it. */
+  maxIdChars: 256,
+  /** Requests of one client, or of one server, that are answered at the same time. */
+  maxOpenRequests: 64,
+  /** Bytes that a process may print after each request it gets: a flood ends the connection. */
   maxBytesPerSend: 16 << 20,
+  /** Messages of a stream over HTTP before the reply to a request, such as progress: each may ask us to send something. */
+  maxMessagesPerReply: 2000,
   /** Lines of a process that are no JSON, such as log lines on the wrong stream. */
   maxInvalidLines: 100,
   /** Milliseconds to start and initialize a server; `npx` may download its package first. */
   openTimeoutMs: 60_000,
-  /** Milliseconds for a page of the list of tools. */
+  /** Milliseconds to deliver a notification or a reply. */
+  deliverTimeoutMs: 10_000,
+  /** Milliseconds for all pages of the list of tools. */
   listTimeoutMs: 30_000,
   maxTools: 1000,
   maxPages: 100,
+  /** Bytes of all pages of the list: more than fits into the context of a model. */
+  maxListBytes: 2 << 20,
   maxDescriptionChars: 4096,
   /** Characters of a tool's JSON schema. */
   maxSchemaChars: 32_768,

@@ -3,6 +3,7 @@ import { consentFor, DEFAULT_CONSENT } from './consent.ts';
 import { readMessage } from './json-rpc.ts';
 import { createLineReader } from './line-reader.ts';
 import { readMcpServers } from './server-config.ts';
+import { parseMessage } from './parse-message.ts';
 import { readTool } from './tool-list.ts';
 import { nameTools } from './tool-names.ts';
 import { cutText, readToolResult } from './tool-result.ts';
@@ -17,7 +18,11 @@ describe('lines of a process', () => {
     const whole = bytes(text);
     for (let at = 0; at <= whole.length; at++) {
       const reader = createLineReader();
-      expect([...reader.push(whole.subarray(0, at)), ...reader.push(whole.subarray(at))]).toEqual([{ a: 'ä' }, [1]]);
+      const messages = [...reader.push(whole.subarray(0, at)), ...reader.push(whole.subarray(at))];
+      expect(messages).toEqual([
+        { kind: 'value', value: { a: 'ä' }, numBytes: 11 },
+        { kind: 'value', value: [1], numBytes: 3 },
+      ]);
     }
   });
 
@@ -31,14 +36,14 @@ describe('lines of a process', () => {
     ['lines that are no JSON', ['a\nb\n'], /printed 2 lines that are no JSON/],
   ])('%s ends the connection', (_name, pieces, message) => {
     const reader = createLineReader(limits);
-    expect(() => pieces.forEach((piece) => reader.push(bytes(piece)))).toThrow(message);
+    expect(() => pieces.forEach((piece) => [...reader.push(bytes(piece))])).toThrow(message);
   });
 
   test('each message to the process grants the bytes of a reply', () => {
     const reader = createLineReader(limits);
     for (let i = 0; i < 10; i++) {
       reader.refill();
-      expect(reader.push(bytes('"12345678"\n"123"\n'))).toHaveLength(2);
+      expect([...reader.push(bytes('"12345678"\n"123"\n'))]).toHaveLength(2);
     }
   });
 });
@@ -52,12 +57,52 @@ test.each([
   [{ jsonrpc: '2.0', id: 1, result: [] }, null],
   [{ jsonrpc: '2.0', id: 1.5, result: {} }, null],
   [{ jsonrpc: '2.0', method: 'x', params: [] }, null],
+  [{ jsonrpc: '2.0', method: 'x', id: 'y'.repeat(257) }, null],
+  [
+    { jsonrpc: '2.0', id: 1, error: { code: 1, message: { toString: 1, valueOf: 1 } } },
+    { jsonrpc: '2.0', id: 1, error: { code: 1, message: 'an object, {"toString":1,"valueOf":1}' } },
+  ],
   [
     { jsonrpc: '2.0', id: null, error: { code: 'x' } },
     { jsonrpc: '2.0', id: null, error: { code: -32603, message: 'undefined' } },
   ],
 ])('%j as a message', (value, expected) => {
   expect(readMessage(value)).toEqual(expected);
+});
+
+describe('a message beyond the limits', () => {
+  const deep = (before: string, after = ''): Uint8Array =>
+    bytes(`{${before}"x":${'['.repeat(100_000)}${']'.repeat(100_000)}${after}}`);
+
+  test.each<[string, Uint8Array, unknown]>([
+    ['id before', deep('"id" : 7 ,'), 7],
+    ['id after', deep('', ',"jsonrpc":"2.0","id":"a\\"b"'), 'a"b'],
+    ['no id', deep(''), null],
+    ['id inside', deep('"y":{"id":3},"z":"\\"id\\":4",'), null],
+    ['id of another type', deep('"id":{"id":5},'), null],
+    ['a long id', deep(`"id":"${'x'.repeat(300)}",`), null],
+    ['broken', bytes(`${'['.repeat(100_000)}"id":1`), null],
+  ])('is not parsed, and is the answer to the request with its %s', (_name, message, id) => {
+    expect(parseMessage(message)).toEqual({
+      kind: 'excess',
+      id,
+      what: 'a message nested deeper than 64 levels',
+      limit: 64,
+    });
+  });
+
+  test('may have too many values', () => {
+    const message = parseMessage(bytes(`{"id":1,"result":{"x":[${'[],'.repeat(100_000)}[]]}}`));
+    expect(message).toMatchObject({
+      kind: 'excess',
+      id: 1,
+      what: expect.stringMatching(/more than 500000 values/) as string,
+    });
+  });
+
+  test('is no JSON if it is not UTF-8', () => {
+    expect(parseMessage(Uint8Array.of(0x22, 0xff, 0x22))).toEqual({ kind: 'no JSON' });
+  });
 });
 
 describe('names that the model sees', () => {
@@ -132,11 +177,18 @@ describe('a result', () => {
       { type: 'image', mimeType: 'image/png', data: 'AAAA' },
       { type: 'resource', resource: { uri: 'file:///a', text: 'two' } },
       { type: 'resource_link', uri: 'file:///b', name: 'b' },
+      { type: 'resource_link', uri: { toString: 1 }, name: [[]] },
       null,
       { type: 'unknown' },
     ];
     expect(readToolResult({ content }, 1000).text).toBe(
-      'one\n[image, image/png, 4 base64 characters; not shown]\ntwo\n[link to b: file:///b]',
+      [
+        'one',
+        '[image, image/png, 4 base64 characters; not shown]',
+        'two',
+        '[link to b: file:///b]',
+        '[link to a list of 1 items, [[]]: an object, {"toString":1}]',
+      ].join('\n'),
     );
   });
 

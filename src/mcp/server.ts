@@ -1,7 +1,10 @@
+import { onAbort } from '../core/abort.ts';
 import { serializeError } from '../core/errors.ts';
 import type { JsonSchema } from '../core/kinds.ts';
+import { showValue } from '../core/show-value.ts';
 import {
   failureOf,
+  idOf,
   isRecord,
   isReply,
   isRequest,
@@ -12,7 +15,7 @@ import {
   replyTo,
   RPC_CODES,
 } from './json-rpc.ts';
-import { PROTOCOL_VERSIONS } from './limits.ts';
+import { MCP_LIMITS, PROTOCOL_VERSIONS } from './limits.ts';
 
 /** A tool that other programs may call. */
 export interface ServedTool {
@@ -68,11 +71,12 @@ export function createMcpServer(
   async function call(id: JsonRpcId, params: Readonly<Record<string, unknown>>, parent: AbortSignal) {
     const { name, arguments: args = {} } = params;
     const tool = tools.find((one) => one.name === name);
-    if (tool === undefined) return failureOf(id, RPC_CODES.invalidParams, `there is no tool ${JSON.stringify(String(name).slice(0, 80))}`); // prettier-ignore
+    if (tool === undefined) return failureOf(id, RPC_CODES.invalidParams, `there is no tool ${showValue(name)}`); // prettier-ignore
     if (!isRecord(args)) return failureOf(id, RPC_CODES.invalidParams, 'arguments must be an object');
+    if (running.has(id))
+      return failureOf(id, RPC_CODES.invalidRequest, `a request with the id ${showValue(id)} is in progress`);
     const own = new AbortController();
-    const stop = (): void => own.abort();
-    parent.addEventListener('abort', stop, { once: true });
+    const unlink = onAbort(parent, () => own.abort());
     running.set(id, own);
     try {
       const result = await tool.call(args, own.signal);
@@ -85,32 +89,49 @@ export function createMcpServer(
       return replyTo(id, { content: [textOf(`${code}: ${shown}`)], isError: true });
     } finally {
       running.delete(id);
-      parent.removeEventListener('abort', stop);
+      unlink();
     }
+  }
+
+  async function answer(value: unknown, signal: AbortSignal): Promise<JsonRpcResult | JsonRpcFailure | null> {
+    const message = readMessage(value);
+    if (message === null) return failureOf(idOf(value), RPC_CODES.invalidRequest, describeInvalid(value));
+    if (isReply(message)) return null;
+    const params = message.params ?? {};
+    if (!isRequest(message)) {
+      if (message.method === 'notifications/cancelled') running.get(params['requestId'] as JsonRpcId)?.abort();
+      return null;
+    }
+    const { id, method } = message;
+    if (method === 'initialize') return replyTo(id, initialize(params));
+    if (method === 'ping') return replyTo(id, {});
+    if (method === 'tools/list') return replyTo(id, list());
+    if (method === 'tools/call') return call(id, params, signal);
+    return failureOf(id, RPC_CODES.unknownMethod, `there is no method ${showValue(method)}`);
   }
 
   return {
     async handle(value, signal) {
-      const message = readMessage(value);
-      if (message === null) {
-        const id = isRecord(value) ? value['id'] : null;
-        const known = typeof id === 'string' || Number.isSafeInteger(id) ? (id as JsonRpcId) : null;
-        return failureOf(known, RPC_CODES.invalidRequest, 'not a request of JSON-RPC 2.0; batches are not supported');
+      try {
+        return await answer(value, signal);
+      } catch (error) {
+        report(error);
+        return failureOf(idOf(value), RPC_CODES.internal, HIDDEN);
       }
-      if (isReply(message)) return null;
-      const params = message.params ?? {};
-      if (!isRequest(message)) {
-        if (message.method === 'notifications/cancelled') running.get(params['requestId'] as JsonRpcId)?.abort();
-        return null;
-      }
-      const { id, method } = message;
-      if (method === 'initialize') return replyTo(id, initialize(params));
-      if (method === 'ping') return replyTo(id, {});
-      if (method === 'tools/list') return replyTo(id, list());
-      if (method === 'tools/call') return call(id, params, signal);
-      return failureOf(id, RPC_CODES.unknownMethod, `there is no method ${JSON.stringify(method.slice(0, 80))}`);
     },
   };
+}
+
+/** What is wrong with a value that is no message. */
+function describeInvalid(value: unknown): string {
+  const [what, why] = ['not a message of JSON-RPC 2.0', 'batches are not supported'];
+  if (!isRecord(value)) return `${what}: it is ${showValue(value)}; ${why}`;
+  const { jsonrpc, id, method, params } = value;
+  if (jsonrpc !== '2.0') return `${what}: jsonrpc is ${showValue(jsonrpc)}`;
+  if (id !== undefined && idOf(value) === null)
+    return `${what}: the id must be an integer or a text of at most ${MCP_LIMITS.maxIdChars} characters, it is ${showValue(id)}`;
+  if (typeof method !== 'string') return `${what}: method is ${showValue(method)}`;
+  return `${what}: params must be an object, it is ${showValue(params)}`;
 }
 
 const textOf = (text: string): object => ({ type: 'text', text });

@@ -1,5 +1,6 @@
 import { isRecord } from './json-rpc.ts';
 import { MCP_LIMITS } from './limits.ts';
+import { cutChars } from './own-text.ts';
 
 /** A tool as its server describes it. Texts and hints come from the server: they are not trusted. */
 export interface McpTool {
@@ -39,10 +40,10 @@ export function readTool(value: unknown): McpTool | UnusableTool {
   if (!isRecord(value) || typeof value['name'] !== 'string' || value['name'] === '') {
     return { name: '', reason: 'a tool without a name' };
   }
-  const name = value['name'].toWellFormed();
-  const shown = name.slice(0, maxToolNameChars);
-  if (name.length > maxToolNameChars) {
-    return { name: shown, reason: `a name of ${name.length} characters; the limit is ${maxToolNameChars}` };
+  const name = cutChars(value['name'], maxToolNameChars);
+  const { length } = value['name'];
+  if (length > maxToolNameChars) {
+    return { name, reason: `a name of ${length} characters; the limit is ${maxToolNameChars}` };
   }
   const { description, inputSchema = { type: 'object' }, annotations } = value;
   if (!isRecord(inputSchema) || (inputSchema['type'] ?? 'object') !== 'object') {
@@ -57,7 +58,7 @@ export function readTool(value: unknown): McpTool | UnusableTool {
   }
   return {
     name,
-    description: typeof description === 'string' ? description.slice(0, maxDescriptionChars).toWellFormed() : '',
+    description: typeof description === 'string' ? cutChars(description, maxDescriptionChars) : '',
     inputSchema,
     // Only a plain `true` counts: a server that says "true" or 1 does not know the protocol.
     isReadOnly: isRecord(annotations) && annotations['readOnlyHint'] === true,

@@ -1,3 +1,4 @@
+import { showValue } from '../core/show-value.ts';
 import { isRecord } from './json-rpc.ts';
 
 /** The result of a tool as text for a model. */
@@ -16,6 +17,9 @@ const describeData = (type: string, { mimeType, data }: Readonly<Record<string, 
   return `[${type}, ${kind}, ${typeof data === 'string' ? data.length : 0} base64 characters; not shown]`;
 };
 
+const nameOf = (value: unknown, maxChars: number): string =>
+  typeof value === 'string' ? value.slice(0, maxChars) : showValue(value);
+
 function textOfPart(part: unknown): string {
   if (!isRecord(part)) return '';
   const { type, text, resource, uri, name } = part;
@@ -25,7 +29,7 @@ function textOfPart(part: unknown): string {
     if (typeof resource['text'] === 'string') return resource['text'];
     return describeData('resource', { mimeType: resource['mimeType'], data: resource['blob'] });
   }
-  if (type === 'resource_link') return `[link to ${String(name).slice(0, 200)}: ${String(uri).slice(0, 2000)}]`;
+  if (type === 'resource_link') return `[link to ${nameOf(name, 200)}: ${nameOf(uri, 2000)}]`;
   return '';
 }
 
@@ -46,11 +50,15 @@ export function readToolResult(result: Readonly<Record<string, unknown>>, maxByt
   return { ...cutText(whole.toWellFormed(), maxBytes), isError: isError === true };
 }
 
-/** Cuts a text at a number of UTF-8 bytes and says so in it. */
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** Cuts a text at a number of UTF-8 bytes and says so in it. What is left holds nothing of the rest in memory. */
 export function cutText(text: string, maxBytes: number): Omit<McpToolResult, 'isError'> {
-  const encoder = new TextEncoder();
-  const numBytes = encoder.encode(text).length;
-  if (numBytes <= maxBytes) return { text, numBytes, isCut: false };
-  const { read } = encoder.encodeInto(text, new Uint8Array(maxBytes));
-  return { text: `${text.slice(0, read)}\n[cut off: ${maxBytes} of ${numBytes} bytes]`, numBytes, isCut: true };
+  const bytes = encoder.encode(text);
+  const numBytes = bytes.length;
+  if (numBytes <= maxBytes) return { text: decoder.decode(bytes), numBytes, isCut: false };
+  const { written } = encoder.encodeInto(text, new Uint8Array(maxBytes));
+  const kept = decoder.decode(bytes.subarray(0, written));
+  return { text: `${kept}\n[cut off: ${maxBytes} of ${numBytes} bytes]`, numBytes, isCut: true };
 }

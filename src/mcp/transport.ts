@@ -1,10 +1,12 @@
 import type { RuvLLMError } from '../core/errors.ts';
-import type { JsonRpcMessage } from './json-rpc.ts';
+import type { JsonRpcId, JsonRpcMessage } from './json-rpc.ts';
 
 /** The events of a connection to an MCP server. */
 export interface TransportEvents {
-  /** A JSON value that the server sent; it may be no message. */
-  onMessage(value: unknown): void;
+  /** A JSON value that the server sent, and its bytes; it may be no message. */
+  onMessage(value: unknown, numBytes: number): void;
+  /** A message beyond the limits, which was not parsed. */
+  onExcess(id: JsonRpcId | null, what: string, limit: number): void;
   /** The connection is gone; all open calls fail with this error. */
   onClose(error: RuvLLMError): void;
 }

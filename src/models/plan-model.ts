@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
+import { showValue } from '../core/show-value.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import {
   alignArena,
@@ -162,7 +163,7 @@ function checkPacked(precision: PackedKvPrecision, shape: DecoderShape, kvBytes:
   if (precision !== 'q8' && precision !== 'q4') {
     throw new RuvLLMError(
       'invalid_option',
-      `limits.packedPrecision is "${String(precision)}", must be q8, q4 or null`,
+      `limits.packedPrecision is ${showValue(precision)}, must be q8, q4 or null`,
       {
         data: { option: 'limits.packedPrecision' },
       },

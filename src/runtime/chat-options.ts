@@ -1,6 +1,7 @@
 import type { ToolChoice } from '../chat/tools/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { booleanOption, choiceOption, type OptionReader, type OptionReaders } from '../core/options.ts';
+import { showValue } from '../core/show-value.ts';
 import { requirePlainJson } from './plain-json.ts';
 
 /** A function that the model may call, in OpenAI's format. */
@@ -88,14 +89,14 @@ function readTool(tool: unknown, where: string): ToolDefinition {
   const unknown = [...Object.keys(rest), ...Object.keys(tool).filter((key) => !['type', 'function'].includes(key))];
   if (unknown.length > 0) fail('tools', `has an unknown member "${unknown[0]!.slice(0, 80)}" in ${where}`);
   if (typeof name !== 'string' || !TOOL_NAME.test(name)) {
-    return fail('tools', `requires names of 1 to 128 letters, digits and _ - . /; ${where} has ${show(name)}`);
+    return fail('tools', `requires names of 1 to 128 letters, digits and _ - . /; ${where} has ${showValue(name)}`);
   }
   if (description != null && typeof description !== 'string')
     fail('tools', `has a description that is not a string in ${where}`);
   if (parameters != null && !isObject(parameters)) fail('tools', `has parameters that are not a schema in ${where}`);
   const type = isObject(parameters) ? parameters['type'] : undefined;
   if (type !== undefined && type !== 'object') {
-    fail('tools', `has parameters in ${where} of type ${show(type)}; arguments are always an object`);
+    fail('tools', `has parameters in ${where} of type ${showValue(type)}; arguments are always an object`);
   }
   if (strict !== null && typeof strict !== 'boolean') fail('tools', `has a "strict" that is not a boolean in ${where}`);
   return {
@@ -108,9 +109,6 @@ function readTool(tool: unknown, where: string): ToolDefinition {
     },
   };
 }
-
-const show = (value: unknown): string =>
-  typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : Array.isArray(value) ? 'a list' : typeof value;
 
 const toolsOption: OptionReader<readonly ToolDefinition[]> = (value, option) => {
   if (value === undefined) return [];

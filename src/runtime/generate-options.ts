@@ -11,6 +11,7 @@ import {
   resolveOptions,
   stringOption,
 } from '../core/options.ts';
+import { showValue } from '../core/show-value.ts';
 import { MAX_PRIORITY, MIN_PRIORITY } from '../engine/types.ts';
 import {
   type GenerateParams,
@@ -161,7 +162,7 @@ export function resolveGenerateOptions(
   defaults?: SamplingDefaults,
 ): ResolvedGenerateOptions {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new RuvLLMError('invalid_option', `generate: options must be an object, got ${describe(options)}`);
+    throw new RuvLLMError('invalid_option', `generate: options must be an object, got ${showValue(options)}`);
   }
   const own: Record<string, unknown> = {};
   const params: Record<string, unknown> = {};
@@ -186,8 +187,6 @@ export function resolvePromptOptions(options: EncodeOptions | undefined): Prompt
 
 /** The options that change the encoded prompt. */
 export type EncodeOptions = Pick<GenerateOptions, 'parseSpecial' | 'fill'> & ChatOptions;
-
-const describe = (value: unknown): string => (Array.isArray(value) ? 'a list' : value === null ? 'null' : typeof value);
 
 /** The number of tokens to generate; `context_overflow` if they do not fit. */
 export function fitMaxTokens(

@@ -7,6 +7,7 @@ import {
   resolveOptions,
   stringListOption,
 } from '../core/options.ts';
+import { showValue } from '../core/show-value.ts';
 import type { SamplingParams } from './types.ts';
 
 /** Parameters of one generation; all optional. */
@@ -76,9 +77,9 @@ function readLogitBias(value: unknown, name: string): ReadonlyMap<number, number
   const biases = new Map<number, number>();
   for (const [key, bias] of value instanceof Map ? value : Object.entries(value)) {
     const id = typeof key === 'string' && /^\d{1,10}$/.test(key) ? Number(key) : key;
-    if (!Number.isInteger(id) || id < 0 || id > INT32_MAX) fail(`has a key that is not a token id: ${String(key)}`);
+    if (!Number.isInteger(id) || id < 0 || id > INT32_MAX) fail(`has a key that is not a token id: ${showValue(key)}`);
     if (typeof bias !== 'number' || !(Math.abs(bias) <= MAX_BIAS)) {
-      fail(`of token ${id} must be a number from ${-MAX_BIAS} to ${MAX_BIAS}, got ${String(bias)}`);
+      fail(`of token ${id} must be a number from ${-MAX_BIAS} to ${MAX_BIAS}, got ${showValue(bias)}`);
     }
     biases.set(id as number, bias as number);
   }

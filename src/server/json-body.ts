@@ -1,20 +1,12 @@
 import { type Clock, systemClock } from '../core/clock.ts';
 import { RuvLLMError } from '../core/errors.ts';
+import { findJsonExcess, type JsonShapeLimits, STRUCTURE_COST } from '../core/json-shape.ts';
 import type { MediaType } from '../core/media-type.ts';
 import { isJson, readBodyType } from './body-type.ts';
 import { refusal } from './errors.ts';
 import type { ServerLimits } from './limits.ts';
 
 type BodyLimits = Pick<ServerLimits, 'maxBodyBytes' | 'maxJsonDepth' | 'maxJsonValues'>;
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-/** `[` and `{`, `]` and `}` differ in one bit: with it set, one comparison finds both. */
-const CASE_BIT = 0x20;
-const OPEN = 0x7b;
-const CLOSE = 0x7d;
 
 /** From this size on, streams get a turn between the parts of the work: a megabyte takes 10 ms to check and as long to parse. */
 const LARGE_BODY_BYTES = 128 << 10;
@@ -101,39 +93,15 @@ export async function readBytes(request: Request, maxBytes: number): Promise<Uin
   return whole;
 }
 
-/** Weight of a list, an object or a key: each takes several times as long to build as a number or a string. */
-const STRUCTURE_COST = 6;
-
-/** Runs before parsing, so that depth and number of values are bounded for any input. */
-export function checkShape(
-  bytes: Uint8Array,
-  { maxJsonDepth, maxJsonValues }: Pick<BodyLimits, 'maxJsonDepth' | 'maxJsonValues'>,
-): void {
-  let depth = 0;
-  let numValues = 1;
-  for (let index = 0; index < bytes.length; index++) {
-    const byte = bytes[index]!;
-    if (byte === QUOTE) index = endOfString(bytes, index);
-    else if (byte === COMMA) numValues++;
-    else if (byte === COLON) numValues += STRUCTURE_COST;
-    else if ((byte | CASE_BIT) === OPEN) {
-      numValues += STRUCTURE_COST;
-      depth++;
-      if (depth > maxJsonDepth) {
-        throw refusal(422, 'json_too_deep', `the body nests deeper than ${maxJsonDepth} levels, at byte ${index}`);
-      }
-    } else if ((byte | CASE_BIT) === CLOSE) depth--;
-    if (numValues > maxJsonValues) {
-      const message = `the body has more than ${maxJsonValues} values, at byte ${index}; a list, an object and a key count ${STRUCTURE_COST}`;
-      throw refusal(422, 'json_too_large', message);
-    }
+/** Runs before parsing. */
+export function checkShape(bytes: Uint8Array, limits: JsonShapeLimits): void {
+  const excess = findJsonExcess(bytes, limits);
+  if (excess === null) return;
+  const { maxJsonDepth, maxJsonValues } = limits;
+  const { of, index } = excess;
+  if (of === 'depth') {
+    throw refusal(422, 'json_too_deep', `the body nests deeper than ${maxJsonDepth} levels, at byte ${index}`);
   }
-}
-
-function endOfString(bytes: Uint8Array, start: number): number {
-  for (let index = start + 1; index < bytes.length; index++) {
-    if (bytes[index] === BACKSLASH) index++;
-    else if (bytes[index] === QUOTE) return index;
-  }
-  return bytes.length;
+  const message = `the body has more than ${maxJsonValues} values, at byte ${index}; a list, an object and a key count ${STRUCTURE_COST}`;
+  throw refusal(422, 'json_too_large', message);
 }

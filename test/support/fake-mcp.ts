@@ -24,7 +24,8 @@ export function createFakeTransport(tools: Readonly<Record<string, FakeTool>>): 
       const message = readMessage(value)!;
       if (!isRequest(message)) return;
       const { id, method, params = {} } = message;
-      const reply = (result: object): void => events.onMessage({ jsonrpc: '2.0', id, result });
+      const reply = (result: object): void =>
+        events.onMessage({ jsonrpc: '2.0', id, result }, JSON.stringify(result).length);
       if (method === 'initialize') reply({ protocolVersion: params['protocolVersion'] });
       else if (method === 'tools/list') {
         reply({

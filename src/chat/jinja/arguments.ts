@@ -1,5 +1,6 @@
 import { templateError, typeName } from './values.ts';
 import type { CallArguments, Value } from './values.ts';
+import { showValue } from '../../core/show-value.ts';
 
 /** The argument at `index` or with that name; undefined if missing. */
 export function argument(args: CallArguments, index: number, name: string): Value {
@@ -15,7 +16,7 @@ export function textArgument(args: CallArguments, index: number, name: string, f
 export function integerArgument(args: CallArguments, index: number, name: string, fallback: number): number {
   const value = argument(args, index, name) ?? fallback;
   if (typeof value !== 'number' || !Number.isSafeInteger(value)) {
-    throw templateError(`argument "${name}" must be an integer, got ${typeName(value)} ${String(value).slice(0, 40)}`);
+    throw templateError(`argument "${name}" must be an integer, got ${typeName(value)} ${showValue(value)}`);
   }
   return value;
 }

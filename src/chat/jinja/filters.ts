@@ -64,7 +64,9 @@ function selection(byAttribute: boolean, keep: boolean): Filter {
   return (context, input, args) => {
     const [attribute, testName, other] = byAttribute ? args.positional : [undefined, ...args.positional];
     if (byAttribute && typeof attribute !== 'string') throw templateError('selectattr takes the name of an attribute');
-    const predicate = testName === undefined ? null : findPredicate(String(testName));
+    if (testName !== undefined && typeof testName !== 'string')
+      throw templateError(`the name of a test must be a string, got ${typeName(testName)}`);
+    const predicate = testName === undefined ? null : findPredicate(testName);
     return iterate(context.budget, input).filter((item) => {
       context.budget.step();
       const value = byAttribute ? attributeOf(item, attribute as string) : item;

@@ -390,7 +390,7 @@ const FAILURES: [source: string, message: string][] = [
   ['{{ range(**[1]) }}', 'list cannot be unpacked into arguments'],
   ['{{ range(*d) }}', 'mapping cannot be unpacked into arguments'],
   ['{{ range(1.5) }}', 'argument "stop" must be an integer, got number 1.5'],
-  ["{{ range('a') }}", 'argument "stop" must be an integer, got string a'],
+  ["{{ range('a') }}", 'argument "stop" must be an integer, got string "a"'],
   ['{{ namespace(5) }}', 'namespace() takes a mapping, got number'],
   ['{{ -t }}', '"-" before string'],
   ['{{ -true }}', '"-" before boolean'],

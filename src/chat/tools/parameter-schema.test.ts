@@ -96,8 +96,9 @@ describe('arguments that are written one by one', () => {
     ],
     [{ properties, maxProperties: 2 }, null],
     [{ properties, maxProperties: 1 }, 'maxProperties at the root: 1 is less than the 2 properties'],
-    [{ minProperties: 'x' }, 'minProperties at the root: x is more than'],
-    [{ maxProperties: 'x' }, 'maxProperties at the root: x is less than'],
+    [{ minProperties: 'x' }, 'minProperties at the root: "x" is more than'],
+    [{ minProperties: { toString: 1, valueOf: 1 } }, 'minProperties at the root: an object'],
+    [{ maxProperties: 'x' }, 'maxProperties at the root: "x" is less than'],
   ])('%j', (schema, refusal) => {
     if (refusal === null) expect(check(schema)).not.toThrow();
     else expect(check(schema)).toThrow(expect.objectContaining({ code: 'unsupported', message: expect.stringContaining(refusal) })); // prettier-ignore

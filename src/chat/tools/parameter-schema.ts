@@ -1,9 +1,12 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { showValue } from '../../core/show-value.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+const isAtMost = (value: unknown, limit: unknown): boolean =>
+  typeof value === 'number' && typeof limit === 'number' && value <= limit;
 const isNothing = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
 
 /** An error for a schema the family's format cannot enforce; the pointer is the place in the arguments' schema. */
@@ -83,11 +86,11 @@ export function checkParameterList(tool: string, schema: Schema | null): asserts
   }
   const { minProperties = 0, maxProperties = Infinity } = schema;
   const numNames = Object.keys(properties).length;
-  if (!(Number(minProperties) <= required.size)) {
-    refuse('minProperties', `${String(minProperties)} is more than the ${required.size} required properties`);
+  if (!isAtMost(minProperties, required.size)) {
+    refuse('minProperties', `${showValue(minProperties)} is more than the ${required.size} required properties`);
   }
-  if (!(Number(maxProperties) >= numNames)) {
-    refuse('maxProperties', `${String(maxProperties)} is less than the ${numNames} properties`);
+  if (!isAtMost(numNames, maxProperties)) {
+    refuse('maxProperties', `${showValue(maxProperties)} is less than the ${numNames} properties`);
   }
 }
 

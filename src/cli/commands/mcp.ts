@@ -1,14 +1,14 @@
-import { failureOf, RPC_CODES } from '../../mcp/json-rpc.ts';
-import { createMcpServer, type McpServer } from '../../mcp/server.ts';
+import { serializeError } from '../../core/errors.ts';
+import { createMcpServer } from '../../mcp/server.ts';
 import type { Model } from '../../runtime/model.ts';
 import { createOwnTools, OWN_INSTRUCTIONS } from '../../runtime/tools/own-tools.ts';
-import { readLines } from '../chat/read-lines.ts';
-import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
+import type { CommandRunner, HelpParts } from '../command.ts';
 import { defineFlags, type Flag } from '../flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { checkServerFlags, CLIENT_FLAGS, openClient } from '../memory/client.ts';
 import { EMBEDDER_FLAG, PROJECTION_FLAG } from '../memory/embedder-flag.ts';
 import { bridgeToServer } from '../mcp/bridge-to-server.ts';
+import { serveLines } from '../mcp/serve-lines.ts';
 import { readServer } from '../servers/ask-server.ts';
 
 export const flags: readonly Flag[] = [
@@ -36,7 +36,7 @@ export const run: CommandRunner = async (context) => {
     '--read-only',
   ];
   if (checkServerFlags(context, local)) {
-    return serveLines(context, bridgeToServer(readServer(context)));
+    return serveLines(context.io, bridgeToServer(readServer(context)));
   }
   const { values } = context;
   const client = await openClient(context, { needsModel: true, canOmitModel: true, canCreate: true });
@@ -64,11 +64,11 @@ export const run: CommandRunner = async (context) => {
   });
   try {
     await serveLines(
-      context,
+      context.io,
       createMcpServer(tools, {
         version: context.version,
         instructions: OWN_INSTRUCTIONS,
-        report: (error) => context.output.note(String((error as Error)?.stack ?? error)),
+        report: (error) => context.output.note((error as Error | null)?.stack ?? serializeError(error).message),
       }),
     );
   } finally {
@@ -76,35 +76,3 @@ export const run: CommandRunner = async (context) => {
     await client.close();
   }
 };
-
-/** Answers until the input ends or a signal comes; calls run side by side. */
-async function serveLines({ io }: CommandContext, server: McpServer): Promise<void> {
-  const open = new Set<Promise<void>>();
-  const answer = async (line: string): Promise<void> => {
-    const value = parse(line);
-    const reply = value === undefined ? NO_JSON : await server.handle(value, io.signal);
-    if (reply !== null) io.stdout.write(`${JSON.stringify(reply)}\n`);
-  };
-  try {
-    for await (const line of readLines(io.stdin, io.signal)) {
-      if (line.trim() === '') continue;
-      const work = answer(line);
-      open.add(work);
-      void work.finally(() => open.delete(work));
-    }
-  } catch (error) {
-    if (!io.signal.aborted) throw error;
-    io.acceptSignal?.(); // how clients end their servers
-  }
-  await Promise.allSettled(open);
-}
-
-const NO_JSON = failureOf(null, RPC_CODES.parse, 'not valid JSON');
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,12 +1,5 @@
-import { serializeError } from '../../core/errors.ts';
-import {
-  failureOf,
-  isRecord,
-  type JsonRpcFailure,
-  type JsonRpcId,
-  type JsonRpcResult,
-  RPC_CODES,
-} from '../../mcp/json-rpc.ts';
+import { RuvLLMError, serializeError } from '../../core/errors.ts';
+import { failureOf, idOf, isRecord, isReply, readMessage, RPC_CODES } from '../../mcp/json-rpc.ts';
 import type { McpServer } from '../../mcp/server.ts';
 import type { NamedServer } from '../servers/ask-server.ts';
 
@@ -14,7 +7,7 @@ import type { NamedServer } from '../servers/ask-server.ts';
 export function bridgeToServer({ base, key }: NamedServer): McpServer {
   return {
     async handle(value, signal) {
-      const id = isRecord(value) && 'method' in value ? ((value['id'] ?? null) as JsonRpcId | null) : null;
+      const id = isRecord(value) && 'method' in value ? idOf(value) : null;
       try {
         const response = await fetch(`${base}/mcp`, {
           method: 'POST',
@@ -28,7 +21,8 @@ export function bridgeToServer({ base, key }: NamedServer): McpServer {
           signal,
         });
         if (response.status === 202) return null;
-        const reply = (await response.json()) as JsonRpcResult | JsonRpcFailure;
+        const reply = readMessage(await response.json());
+        if (reply === null || !isReply(reply)) throw new RuvLLMError('remote_failed', 'it answered with no reply');
         // An error of the route, such as a wrong key, does not know the id.
         return reply.id === null && id !== null ? { ...reply, id } : reply;
       } catch (error) {

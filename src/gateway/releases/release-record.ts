@@ -114,7 +114,9 @@ function isProposal({ id, members, limitMs }: Proposal): boolean {
 function isPublished({ model, name, sha256, sizeBytes, modelHash, key, signature }: PublishedAdapter): boolean {
   const areTexts = [model, modelHash, key, signature].every(isText);
   // Names become names of files and of requests.
-  return areTexts && ADAPTER_NAME.test(String(name)) && SHA256.test(String(sha256)) && isCount(sizeBytes);
+  return (
+    areTexts && [name, sha256].every(isText) && ADAPTER_NAME.test(name) && SHA256.test(sha256) && isCount(sizeBytes)
+  );
 }
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value.length <= 512;

@@ -36,6 +36,8 @@ export function shareTexts({ bus, keys, clock, texts, onRefused }: SharedTextsOp
   };
 }
 
+const isHash = (value: unknown): boolean => typeof value === 'string' && HASH.test(value);
+
 function isRows(value: unknown): value is readonly Row[] {
   return (
     Array.isArray(value) &&
@@ -43,8 +45,8 @@ function isRows(value: unknown): value is readonly Row[] {
     value.every(
       (row) =>
         Array.isArray(row) &&
-        HASH.test(String(row[0])) &&
-        (row[1] === '' || HASH.test(String(row[1]))) &&
+        isHash(row[0]) &&
+        (row[1] === '' || isHash(row[1])) &&
         Number.isSafeInteger(row[2]) &&
         (row[2] as number) >= 0,
     )

@@ -1,4 +1,5 @@
 import { invalidFile } from '../failures.ts';
+import { showValue } from '../../core/show-value.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -54,6 +55,4 @@ export function layerTypes(config: Json, numLayers: number): readonly string[] {
   return invalidFile(`config.json: layer_types must name the kinds of ${numLayers} layers, got ${got}`, { numLayers });
 }
 
-export function show(value: unknown): string {
-  return (JSON.stringify(value) ?? 'nothing').slice(0, 80);
-}
+export const show = (value: unknown): string => (value === undefined ? 'nothing' : showValue(value));

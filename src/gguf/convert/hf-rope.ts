@@ -21,7 +21,7 @@ export function convertRope(config: Json, shape: HfDecoderShape, architecture: s
   const base = positive(scaling, 'rope_theta', positive(config, 'rope_theta', 10_000));
   const common = [u32(`${prefix}.dimension_count`, shape.rotaryLength), f32(`${prefix}.freq_base`, base)];
   const kind = scaling['rope_type'] ?? scaling['type'] ?? 'default';
-  const convert = Object.hasOwn(KINDS, String(kind)) ? KINDS[String(kind)]! : null;
+  const convert = typeof kind === 'string' && Object.hasOwn(KINDS, kind) ? KINDS[kind]! : null;
   if (convert === null) {
     const known = Object.keys(KINDS).join(', ');
     unsupportedFile(`config.json: rope scaling ${show(kind)} is not supported (supported: ${known})`);

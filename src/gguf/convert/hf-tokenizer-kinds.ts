@@ -2,6 +2,7 @@ import { invalidFile, quote, unsupportedFile } from '../failures.ts';
 import type { MetadataEntry } from '../types.ts';
 import { isJsonObject } from './hf-config.ts';
 import { tokenTypes } from './llama-metadata.ts';
+import { showValue } from '../../core/show-value.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -76,7 +77,7 @@ function detectPreTokenizer(json: Json): string {
   const mergesWords = isJsonObject(json['model']) && json['model']['ignore_merges'] === false;
   if (preTokenizer === 'llama-bpe' && mergesWords) return 'dbrx';
   if (preTokenizer !== undefined) return preTokenizer;
-  const kinds = steps.map((step) => String(step['type'])).join(', ');
+  const kinds = steps.map(({ type }) => (typeof type === 'string' ? type : showValue(type))).join(', ');
   // The ByteLevel step has GPT-2's rule built in; SmolLM first splits every digit.
   if (kinds === 'ByteLevel' && steps[0]!['use_regex'] !== false) return 'gpt-2';
   if (kinds === 'Digits, ByteLevel' && steps[0]!['individual_digits'] === true) return 'smollm';

@@ -12,6 +12,7 @@ import {
 } from './hf-tokenizer-kinds.ts';
 import { tokenTypes } from './llama-metadata.ts';
 import { convertSentencePiece } from './sentencepiece-model.ts';
+import { showValue } from '../../core/show-value.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -46,7 +47,7 @@ export function convertHfTokenizer(
   const model = tokenizerJson['model'];
   if (!isJsonObject(model)) invalidFile('tokenizer.json: model is not an object');
   if (model['type'] !== 'BPE')
-    unsupportedFile(`tokenizer.json: model type ${quote(String(model['type']))} is not supported; only BPE is`);
+    unsupportedFile(`tokenizer.json: model type ${showValue(model['type'])} is not supported; only BPE is`);
   const vocabulary = readVocabulary(tokenizerJson, model, config.shape.vocabSize);
   const kind = isSentencePiece(tokenizerJson, model)
     ? spmEntries(vocabulary, model, startsWithSpace(tokenizerJson))
@@ -66,12 +67,12 @@ function readVocabulary(json: Json, model: Json, vocabSize: number): HfVocabular
   const put = (token: unknown, id: unknown, type: number): void => {
     if (typeof token !== 'string' || !Number.isSafeInteger(id) || (id as number) < 0 || (id as number) >= vocabSize) {
       invalidFile(
-        `tokenizer.json: token ${quote(String(token))} has id ${String(id)}, the model has ${vocabSize} tokens`,
+        `tokenizer.json: token ${showValue(token)} has id ${showValue(id)}, the model has ${vocabSize} tokens`,
       );
     }
     const before = tokens[id as number];
     if (before !== undefined && before !== token) {
-      invalidFile(`tokenizer.json: tokens ${quote(before)} and ${quote(token)} share the id ${String(id)}`);
+      invalidFile(`tokenizer.json: tokens ${quote(before)} and ${quote(token)} share the id ${id as number}`);
     }
     tokens[id as number] = token;
     types[id as number] = type;

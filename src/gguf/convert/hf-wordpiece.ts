@@ -2,6 +2,7 @@ import { invalidFile, quote, unsupportedFile } from '../failures.ts';
 import type { MetadataEntry } from '../types.ts';
 import { isJsonObject, type Json, show } from './hf-config.ts';
 import { tokenTypes } from './llama-metadata.ts';
+import { showValue } from '../../core/show-value.ts';
 
 /** Prefix of tokens that begin a word; tokens that continue one lose their prefix instead. */
 const WORD_MARK = '\u2581';
@@ -27,7 +28,7 @@ export function convertWordPiece(
   const model = tokenizerJson['model'];
   if (!isJsonObject(model)) invalidFile('tokenizer.json: model is not an object');
   if (model['type'] !== 'WordPiece') {
-    unsupportedFile(`tokenizer.json: model type ${quote(String(model['type']))} is not supported; only WordPiece is`);
+    unsupportedFile(`tokenizer.json: model type ${showValue(model['type'])} is not supported; only WordPiece is`);
   }
   const prefix = model['continuing_subword_prefix'] ?? '##';
   if (typeof prefix !== 'string' || prefix === '')
@@ -60,12 +61,12 @@ function readVocabulary(json: Json, model: Json, vocabSize: number): { spellings
   const put = (token: unknown, id: unknown, type: number): void => {
     if (typeof token !== 'string' || !Number.isSafeInteger(id) || (id as number) < 0 || (id as number) >= vocabSize) {
       invalidFile(
-        `tokenizer.json: token ${quote(String(token))} has id ${String(id)}, the model has ${vocabSize} tokens`,
+        `tokenizer.json: token ${showValue(token)} has id ${showValue(id)}, the model has ${vocabSize} tokens`,
       );
     }
     if (types[id as number] !== tokenTypes.unused && spellings[id as number] !== token) {
       invalidFile(
-        `tokenizer.json: tokens ${quote(spellings[id as number]!)} and ${quote(token)} share the id ${String(id)}`,
+        `tokenizer.json: tokens ${quote(spellings[id as number]!)} and ${quote(token)} share the id ${id as number}`,
       );
     }
     spellings[id as number] = token;

@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { showValue } from '../../core/show-value.ts';
 import type { SystemState } from './features/state-features.ts';
 import { type Candidate, MAX_CANDIDATES, type RouteInput } from './types.ts';
 
@@ -27,7 +28,7 @@ export function resolveCandidates(given: readonly Candidate[]): readonly Candida
       if (!KINDS.includes(kind)) refuse(`candidate "${id}": kind must be one of ${KINDS.join(', ')}`);
       for (const [name, value] of Object.entries({ pricePerToken, latencyMs }))
         if (!(Number.isFinite(value) && value >= 0))
-          refuse(`candidate "${id}": ${name} must be 0 or more, got ${value}`);
+          refuse(`candidate "${id}": ${name} must be 0 or more, got ${showValue(value)}`);
       seen.add(id);
       return Object.freeze({ id, kind, pricePerToken, latencyMs });
     }),

@@ -10,7 +10,7 @@ const node = (body: Body): string => word(body, 'text');
 /** A chunk with its headings: many passages do not repeat what they are about. */
 const chunk = (body: Body): string => {
   const { headings } = inside(inside(body, 'metadata'), 'chunk');
-  const path = Array.isArray(headings) ? headings.join(' › ') : '';
+  const path = Array.isArray(headings) ? headings.filter((one) => typeof one === 'string').join(' › ') : '';
   return path === '' ? node(body) : `${path}\n${node(body)}`;
 };
 const exchange = (body: Body): string =>

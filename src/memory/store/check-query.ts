@@ -13,6 +13,7 @@ import {
 } from '../types.ts';
 import { checkFieldValue, checkId, checkIds } from './check-put.ts';
 import { checkChoice, checkBoolean, checkInteger, checkKeys, refuse } from '../../core/options.ts';
+import { showValue } from '../../core/show-value.ts';
 import { checkKinds, checkList, checkText, checkTime, checkVector } from './checks.ts';
 import { parseCursor, type Cursor } from './cursor.ts';
 import { STORE_LIMITS } from './limits.ts';
@@ -134,10 +135,7 @@ function checkCondition(
   const kind = kinds.find((name) => Object.hasOwn(registry[name], field));
   if (kind === undefined) {
     const known = [...new Set(kinds.flatMap((name) => Object.keys(registry[name])))].sort();
-    refuse(
-      `unknown field "${String(field).slice(0, 40)}" of ${kinds.join(', ')} (known: ${known.join(', ')})`,
-      'field',
-    );
+    refuse(`unknown field ${showValue(field)} of ${kinds.join(', ')} (known: ${known.join(', ')})`, 'field');
   }
   const { type, isIndexed } = registry[kind][field]!;
   const is = checkChoice(condition.is, 'is', OPERATORS);

@@ -1,6 +1,7 @@
 import type { DataOwner } from '../../core/erasure.ts';
 import { checkKeys, refuse } from '../../core/options.ts';
 import { RuvLLMError } from '../../core/errors.ts';
+import { showValue } from '../../core/show-value.ts';
 import { canonicalJson } from '../common/canonical-json.ts';
 import { hashText, nameId } from '../common/ids.ts';
 import type { MemoryServices } from '../common/services.ts';
@@ -171,8 +172,8 @@ export function createToolCache({ store, services, embed, meet, isErasing }: Too
       checkKeys(tool, 'tool', TOOL_KEYS);
       checkKeys(options, 'toolCache.call', OPTION_KEYS);
       const { maxAgeMs, tenant = 'local', user = null, requestId = null, minSimilarity = MIN_SIMILARITY } = options;
-      if (typeof maxAgeMs !== 'number' || !(maxAgeMs >= 0)) refuse(`option "maxAgeMs" must be 0 or more, got ${String(maxAgeMs)}`, 'maxAgeMs'); // prettier-ignore
-      if (!(minSimilarity >= MIN_SIMILARITY && minSimilarity <= 1)) refuse(`option "minSimilarity" must be ${MIN_SIMILARITY} to 1, got ${String(minSimilarity)}`, 'minSimilarity'); // prettier-ignore
+      if (typeof maxAgeMs !== 'number' || !(maxAgeMs >= 0)) refuse(`option "maxAgeMs" must be 0 or more, got ${showValue(maxAgeMs)}`, 'maxAgeMs'); // prettier-ignore
+      if (!(minSimilarity >= MIN_SIMILARITY && minSimilarity <= 1)) refuse(`option "minSimilarity" must be ${MIN_SIMILARITY} to 1, got ${showValue(minSimilarity)}`, 'minSimilarity'); // prettier-ignore
       checkTenantIsCallers(tenant);
       const startMs = services.now();
       counts.numCalls++;

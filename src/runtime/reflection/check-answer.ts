@@ -3,6 +3,7 @@ import type { ToolDefinition } from '../chat-options.ts';
 import { isLoop, whyDegenerate } from '../quality/degenerate.ts';
 import { createSchemaCheck, type SchemaCheck } from './schema-check.ts';
 import type { CheckedAnswer, Problem, Reflection } from './types.ts';
+import { showValue } from '../../core/show-value.ts';
 
 /** A call and how it ended. */
 export interface AttemptedAnswer extends CheckedAnswer {
@@ -101,7 +102,15 @@ export function createAnswerChecks({ grammar, tools, check, callForm }: ChecksOp
       if (toolCalls.length === 0 && isLoop(text))
         return [{ subject: 'check', stage: 0, message: 'it repeats the same words' }];
       const error = (await check?.({ text, toolCalls, finishReason: answer.finishReason })) ?? null;
-      return error === null ? [] : [{ subject: 'check', stage: 3, message: String(error).slice(0, MAX_MESSAGE) }];
+      return error === null
+        ? []
+        : [
+            {
+              subject: 'check',
+              stage: 3,
+              message: (typeof error === 'string' ? error : showValue(error)).slice(0, MAX_MESSAGE),
+            },
+          ];
     },
   };
 }

@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { showValue } from '../../core/show-value.ts';
 import { compileGrammar, type CompiledGrammar } from '../../sampling/grammar/index.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -24,6 +25,14 @@ function isOfType(value: unknown, wanted: unknown): boolean {
   return types.some((one) => one === type || (one === 'number' && type === 'integer'));
 }
 
+/** Types of a schema in words. */
+const nameTypes = (types: unknown): string =>
+  typeof types === 'string'
+    ? types
+    : Array.isArray(types)
+      ? types.filter((one) => typeof one === 'string').join(' or ')
+      : showValue(types);
+
 const list = (names: readonly string[]): string =>
   names
     .slice(0, MAX_NAMED)
@@ -35,9 +44,11 @@ function explain(schema: Schema, value: unknown): string[] {
   if (!isObject(value))
     return schema['type'] === undefined || isOfType(value, schema['type'])
       ? []
-      : [`it must be of type ${String(schema['type'])}`];
+      : [`it must be of type ${nameTypes(schema['type'])}`];
   const properties = isObject(schema['properties']) ? schema['properties'] : {};
-  const required = Array.isArray(schema['required']) ? (schema['required'] as string[]) : [];
+  const required = Array.isArray(schema['required'])
+    ? schema['required'].filter((name) => typeof name === 'string')
+    : [];
   const problems: string[] = [];
   const missing = required.filter((name) => !Object.hasOwn(value, name));
   if (missing.length > 0) problems.push(`${list(missing)} is missing`);
@@ -48,7 +59,7 @@ function explain(schema: Schema, value: unknown): string[] {
   for (const [name, inner] of Object.entries(properties)) {
     if (!Object.hasOwn(value, name) || !isObject(inner)) continue;
     if (inner['type'] !== undefined && !isOfType(value[name], inner['type'])) {
-      problems.push(`"${name}" must be of type ${String(inner['type'])}, not ${typeOf(value[name])}`);
+      problems.push(`"${name}" must be of type ${nameTypes(inner['type'])}, not ${typeOf(value[name])}`);
     } else if (
       Array.isArray(inner['enum']) &&
       !inner['enum'].some((one) => JSON.stringify(one) === JSON.stringify(value[name]))

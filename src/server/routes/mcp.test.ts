@@ -105,15 +105,33 @@ describe('[MS1] POST /mcp', () => {
     expect(await call('generate', { prompt: 'x', model: 'none' })).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('none') as string }] }); // prettier-ignore
   });
 
-  test.each<[string, unknown, number]>([
-    ['a batch', [{ jsonrpc: '2.0', id: 1, method: 'ping' }], -32600],
-    ['no version', { id: 1, method: 'ping' }, -32600],
+  test.each<[string, unknown, number, number?]>([
+    ['a batch', [{ jsonrpc: '2.0', id: 1, method: 'ping' }], -32600, 400],
+    ['no version', { id: 1, method: 'ping' }, -32600, 400],
+    ['an id that is an object', { jsonrpc: '2.0', id: { toString: 1 }, method: 'ping' }, -32600, 400],
+    ['a text of a megabyte as id', { jsonrpc: '2.0', id: 'x'.repeat(1 << 20), method: 'ping' }, -32600, 400],
+    [
+      'a list 60,000 deep',
+      `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":${'['.repeat(60_000)}${']'.repeat(60_000)}}}`,
+      -32600,
+      400,
+    ],
     ['an unknown method', { jsonrpc: '2.0', id: 1, method: 'resources/list' }, -32601],
     ['no such tool', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: '__proto__' } }, -32602],
+    [
+      'a tool without a text as its name',
+      { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: { toString: 1, valueOf: 1 } } },
+      -32602,
+    ],
+    [
+      'a list as the name of a tool',
+      { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: [[{ toString: 1 }]] } },
+      -32602,
+    ],
     ['arguments that are no object', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'generate', arguments: [] } }, -32602], // prettier-ignore
-  ])('%s is an error of the protocol', async (_name, body, code) => {
+  ])('[MT6] %s is an error of the protocol', async (_name, body, code, status = 200) => {
     const response = await post(body, 'alice');
-    expect(response.status).toBe(200);
+    expect(response.status).toBe(status);
     expect(((await response.json()) as any).error.code).toBe(code);
   });
 

@@ -1,5 +1,6 @@
+import { serializeError } from '../../core/errors.ts';
 import type { ChatMessage } from '../../runtime/lower-layers.ts';
-import { createMcpServer, PROTOCOL_VERSIONS } from '../../runtime/mcp.ts';
+import { createMcpServer, PROTOCOL_VERSIONS, RPC_CODES } from '../../runtime/mcp.ts';
 import { operationOf } from '../../runtime/memory-operations.ts';
 import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
 import {
@@ -70,11 +71,13 @@ export const routes = {
         report: (error) =>
           services.logger.log('error', 'mcp', {
             requestId: caller.requestId,
-            reason: String((error as Error)?.stack ?? error),
+            reason: (error as Error | null)?.stack ?? serializeError(error).message,
           }),
       });
       const reply = await server.handle(await exchange.readBody(), caller.signal);
-      return reply === null ? new Response(null, { status: 202 }) : json(reply);
+      if (reply === null) return new Response(null, { status: 202 });
+      const isInvalid = 'error' in reply && reply.error.code === RPC_CODES.invalidRequest;
+      return json(reply, isInvalid ? 400 : 200);
     },
   },
 } satisfies RouteCodes;

@@ -1,13 +1,5 @@
-import {
-  BOOLEAN,
-  choiceKind,
-  integerKind,
-  type JsonSchema,
-  type Kind,
-  numberKind,
-  OBJECT,
-  showValue,
-} from '../../core/kinds.ts';
+import { BOOLEAN, choiceKind, integerKind, type JsonSchema, type Kind, numberKind, OBJECT } from '../../core/kinds.ts';
+import { showValue } from '../../core/show-value.ts';
 import { refusal } from '../errors.ts';
 
 export type { JsonSchema };

@@ -142,8 +142,12 @@ describe('an MCP server as a process', () => {
     expect((await call(client, 'add', { a: 1, b: 2 })).text).toBe('first');
   });
 
-  test('that nests a result 100,000 deep does not end the process', async () => {
-    expect((await call(await start(['deep']))).text).toMatch(/nested too deeply|^\{"x":\[/);
+  test('that nests a result 100,000 deep fails that call with the limit, and goes on', async () => {
+    const client = await start(['deep']);
+    const error = await failure(call(client));
+    expect(error).toMatchObject({ code: 'tool_failed', data: { limit: 64 } });
+    expect(error.message).toMatch(/it sent a message nested deeper than 64 levels/);
+    expect(client.isOpen()).toBe(true);
   });
 
   test.each([

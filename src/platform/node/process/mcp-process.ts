@@ -93,7 +93,10 @@ export function createMcpProcess(options: McpProcessOptions): McpTransport {
       });
       started.stdout.on('data', (chunk: Buffer) => {
         try {
-          for (const value of lines.push(chunk)) events.onMessage(value);
+          for (const message of lines.push(chunk)) {
+            if (message.kind === 'value') events.onMessage(message.value, message.numBytes);
+            else events.onExcess(message.id, message.what, message.limit);
+          }
         } catch (error) {
           started.stdout.destroy(); // no byte more is read
           events.onClose(failure(error instanceof Error ? error.message : String(error), {}, error));
@@ -111,7 +114,8 @@ export function createMcpProcess(options: McpProcessOptions): McpTransport {
         return Promise.reject(failure('it is gone', { isUndelivered: true }));
       }
       if (stdin.writableLength > MAX_WAITING_BYTES) return Promise.reject(failure('it does not read its input'));
-      lines.refill();
+      // Not with answers to its own requests: it could print for ever.
+      if ('method' in message) lines.refill();
       stdin.write(`${JSON.stringify(message)}\n`);
       return Promise.resolve();
     },

@@ -89,7 +89,7 @@ test.each([
   ['an answer too many', [{ choices: [{ index: 1 }] }], 'it sent an index of 1, of 1'],
   ['an answer below the first', [{ choices: [{ index: -1 }] }], 'it sent an index of -1, of 1'],
   ['half an index', [{ choices: [{ index: 0.5 }] }], 'it sent an index of 0.5, of 1'],
-  ['an index in words', [{ choices: [{ index: 'the secret of the first answer' }] }], 'it sent an index of the secret of the fi, of 1'], // prettier-ignore
+  ['an index in words', [{ choices: [{ index: 'the secret of the first answer' }] }], 'it sent an index that is no number'], // prettier-ignore
   ['too many calls', [chunk({ tool_calls: [{ index: 128, function: { name: 'f' } }] })], 'it sent an index of 128, of 128'], // prettier-ignore
   ['a call without a name', [chunk({ tool_calls: [{ index: 0, function: {} }] })], 'it sent a tool call without a name'], // prettier-ignore
   ['no end', [chunk({ content: 'a' })], 'it sent an answer that ends in the middle: 1 were asked for, number 0 has no end'], // prettier-ignore

@@ -20,7 +20,8 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 const countOf = (value: unknown): number => (Number.isSafeInteger(value) ? Math.max(0, value as number) : 0);
 const indexOf = (value: unknown, count: number): number => {
   if (Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < count) return value as number;
-  throw broken(`an index of ${String(value).slice(0, 20)}, of ${count}`);
+  // Not shown if it is a text: that may be a prompt or a key.
+  throw broken(typeof value === 'number' ? `an index of ${value}, of ${count}` : 'an index that is no number');
 };
 const broken = (what: string): RuvLLMError => new RuvLLMError('remote_failed', `it sent ${what}`);
 

@@ -191,7 +191,7 @@ async function show(exchange: Exchange): Promise<Response> {
   const { facts, saved } = model;
   const all = { ...model.parameters, ...saved?.parameters };
   const parameters = Object.entries(all).flatMap(([key, value]) =>
-    [value].flat().map((one) => `${key.padEnd(30)} ${typeof one === 'string' ? JSON.stringify(one) : String(one)}`),
+    [value].flat().map((one) => `${key.padEnd(30)} ${JSON.stringify(one)}`),
   );
   const plain = { from: model.name, system: null, adapter: null, messages: [] };
   const shown = {

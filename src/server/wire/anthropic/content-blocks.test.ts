@@ -41,6 +41,7 @@ test.each([
   [[{ ...text('a'), citations: [{}] }], 'content[0].citations', 'unsupported'],
   [[{ ...text('a'), citations: { length: 0 } }], 'content[0].citations', 'unsupported'],
   [[source({ type: 'file', file_id: 'f' })], 'content[0].source.type', 'unsupported'],
+  [[source({ type: { toString: 1, valueOf: 1 } })], 'content[0].source.type', 'unsupported'],
   [[source({ type: 'url' })], 'content[0].source.url', 'missing_required_parameter'],
   [[source({ type: 'base64' })], 'content[0].source.data', 'missing_required_parameter'],
   [

@@ -14,6 +14,7 @@ import {
 import { base64Field, urlField } from '../image-parts.ts';
 import { unsupported } from '../unsupported.ts';
 import { cacheControlField } from './cache-control.ts';
+import { showValue } from '../../../core/show-value.ts';
 
 /** A parsed block of a message. */
 export type Block =
@@ -81,7 +82,7 @@ function readSource(source: object, path: string): Uint8Array {
   const type: unknown = (source as Record<string, unknown>)['type'];
   if (type === 'base64') return readFields(source, BASE64, { path }).data;
   if (type === 'url') return readFields(source, URL_SOURCE, { path }).url;
-  throw unsupported(`${path}.type`, `an image from ${JSON.stringify(String(type).slice(0, 40))}`);
+  throw unsupported(`${path}.type`, `an image from ${showValue(type)}`);
 }
 
 /** The supported types of blocks. */

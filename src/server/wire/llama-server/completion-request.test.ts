@@ -131,6 +131,8 @@ test.each([
     'logit_bias[1]',
     400,
   ],
+  [{ logit_bias: [[{ toString: 1, valueOf: 1 }, 1]] }, 'logit_bias[0]', 400],
+  [{ logit_bias: [[[5], 1]] }, 'logit_bias[0]', 400],
   [{ logit_bias: [[5, true]] }, 'logit_bias[0]', 400],
   [{ logit_bias: [[5, '1']] }, 'logit_bias[0]', 400],
   [{ logit_bias: [[5, NaN]] }, 'logit_bias[0]', 400],

@@ -54,12 +54,12 @@ const biasField: Field<Readonly<Record<string, number>>> = {
     return Object.fromEntries(
       entries.map((entry, index) => {
         const [id, bias] = Array.isArray(entry) ? (entry as unknown[]) : [];
-        if (!/^\d{1,10}$/.test(String(id))) throw invalid(`${path}[${index}]`, 'a pair of token id and number', entry);
-        if (bias === false) return [String(id), NEVER];
-        if (typeof bias !== 'number' || Number.isNaN(bias)) {
+        const token = typeof id === 'string' || typeof id === 'number' ? String(id) : '';
+        if (/^\d{1,10}$/.test(token) && bias === false) return [token, NEVER];
+        if (!/^\d{1,10}$/.test(token) || typeof bias !== 'number' || Number.isNaN(bias)) {
           throw invalid(`${path}[${index}]`, 'a pair of token id and number', entry);
         }
-        return [String(id), Math.max(NEVER, Math.min(-NEVER, bias))];
+        return [token, Math.max(NEVER, Math.min(-NEVER, bias))];
       }),
     );
   },

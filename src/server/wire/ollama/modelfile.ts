@@ -84,7 +84,7 @@ export function writeModelfile({ from, system, parameters, adapter, messages }: 
   const block = (text: string): string => `"""${text.startsWith('\n') ? '\n' : ''}${text}"""`;
   const quote = (text: string): string => (text.includes('\n') ? block(text) : text);
   const writeValue = (value: unknown): string =>
-    typeof value !== 'string' ? String(value) : value.includes('\n') ? block(value) : `"${value}"`;
+    typeof value !== 'string' ? JSON.stringify(value) : value.includes('\n') ? block(value) : `"${value}"`;
   return [
     `FROM ${from}`,
     ...(adapter === null ? [] : [`ADAPTER ${adapter}`]),
