@@ -33,7 +33,7 @@ export const audit: Part = {
     const verifyMs: number[] = [];
     let [numFalseAlarms, numErased, numAnswered] = [0, 0, 0];
     // Each answer waits for its entry: there is a write at nearly every moment.
-    const site = createSite({ args: () => ['--audit-durability', 'request', '--no-learning'] });
+    const site = await createSite({ args: () => ['--audit-durability', 'request', '--no-learning'] });
     try {
       const server = await site.start();
       const over = new AbortController();

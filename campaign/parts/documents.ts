@@ -55,7 +55,7 @@ export const documents: Part = {
   async run(options) {
     const attacks = listAttacks();
     const clock = createClock(options, attacks.length);
-    const site = createSite({
+    const site = await createSite({
       model: '15M',
       environment: { RUVLLM_KERNELS: '' },
       args: () => ['--threads', '1', '--requests-per-minute', '1000000'],

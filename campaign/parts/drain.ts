@@ -62,7 +62,7 @@ export const drain: Part = {
   async run(options) {
     const clock = createClock(options, 10);
     const tally: Tally = { problems: [], exitMs: [], numCut: 0, numRefused: 0 };
-    const site = createSite({ args: () => ['--no-memory', '--shutdown-timeout', String(SHUTDOWN_S)] });
+    const site = await createSite({ args: () => ['--no-memory', '--shutdown-timeout', String(SHUTDOWN_S)] });
     try {
       while (clock.next()) {
         const isGateway = clock.rounds % 2 === 0;

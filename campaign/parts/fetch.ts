@@ -201,7 +201,7 @@ export const fetchPart: Part = {
       response.end('inside');
     });
     const hub = await listen('127.0.0.1', answerAsHub(targets));
-    const site = createSite({
+    const site = await createSite({
       environment: { HF_HUB_OFFLINE: '', HF_ENDPOINT: `http://127.0.0.1:${hub.port}`, RUVLLM_HUB_ORIGINS: '' },
       args: (folder) => [
         '--no-memory',

@@ -115,7 +115,7 @@ export const mcp: Part = {
     // One for each answer: the list of tools of a server is asked for once.
     const labels = HOSTILE_ANSWERS.map((_, index) => `hostile-${index}`);
     const flags = labels.flatMap((label) => ['--mcp', label]);
-    const site = createSite({ args: ({ path }) => [...flags, '--config', join(path, 'mcp.json')] });
+    const site = await createSite({ args: ({ path }) => [...flags, '--config', join(path, 'mcp.json')] });
     const settingsOf = (answer: string): object => ({ url: hostile.urlOf(answer), consent: 'allow', timeout: 10 });
     const mcpServers = Object.fromEntries(HOSTILE_ANSWERS.map((answer, index) => [labels[index], settingsOf(answer)]));
     writeFileSync(join(site.folder.path, 'mcp.json'), JSON.stringify({ mcpServers }));
