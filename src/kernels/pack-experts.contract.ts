@@ -146,7 +146,7 @@ async function run(fixture: PackFixture, layer: Layer, inputs: Inputs, replaced:
 
 const references = new Map<string, Float32Array>();
 
-/** What the reference computes; cached for all packs, so do not write to it. */
+/** The results of the reference, cached for all packs, so do not write to it. */
 const referenceOf = async (name: string, inputs: Inputs): Promise<Float32Array> => {
   const layer = layers[name]!;
   const key = `${name} ${inputs.before.length}`;

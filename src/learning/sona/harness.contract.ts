@@ -42,7 +42,7 @@ interface Pass {
   readonly result: ExampleLoss;
   readonly gradient: Float32Array;
 }
-/** What passes came to, of all tests of the process, oldest first: most train the same on the same examples. */
+/** The results of passes, of all tests of the process, oldest first: most train the same on the same examples. */
 const passes = new Map<string, Pass>();
 const MAX_PASSES = 8000;
 
