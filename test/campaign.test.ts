@@ -16,7 +16,7 @@ const ROUNDS: Readonly<Record<string, number>> = {
   disk: campaign({ short: 1, long: 12 }),
   corrupt: campaign({ short: 4, long: 60 }),
   hostile: campaign({ short: 12, long: 78 }),
-  mcp: campaign({ short: 36, long: 400 }),
+  mcp: campaign({ short: 20, long: 200 }),
   tenants: 1000,
   timing: campaign({ short: 3, long: 6 }),
   load: campaign({ short: 24, long: 200 }),
