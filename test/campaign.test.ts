@@ -17,7 +17,7 @@ const ROUNDS: Readonly<Record<string, number>> = {
   corrupt: campaign({ short: 4, long: 60 }),
   hostile: campaign({ short: 12, long: 78 }),
   documents: campaign({ short: 24, long: 192 }),
-  mcp: campaign({ short: 36, long: 400 }),
+  mcp: campaign({ short: 20, long: 200 }),
   tenants: 1000,
   fetch: campaign({ short: 60, long: 2000 }),
   timing: campaign({ short: 3, long: 6 }),

@@ -18,7 +18,7 @@ const ANSWER_LIMIT_MS = 60_000;
 /** More than the 30 seconds of a list of tools. */
 const REQUEST_LIMIT_MS = 40_000;
 /** Code and caches that the first requests load take some. */
-const MAX_GROWN_MB = 120;
+const MAX_GROWN_MB = 200;
 const REST_LIMIT_MS = 60_000;
 
 /** `ruvllm mcp` on its standard streams. */
@@ -30,8 +30,9 @@ interface Peer {
 }
 
 function startPeer(site: Site): Peer {
-  const { path, environment } = site.folder;
-  const args = [COMMAND, 'mcp', '--memory', join(path, 'mcp-memory')];
+  const { path, model, environment } = site.folder;
+  const embedder = ['--memory-embedder', 'static', '--model', model];
+  const args = [COMMAND, 'mcp', '--memory', join(path, 'mcp-memory'), ...embedder];
   const child: ChildProcess = spawn(process.execPath, args, { env: environment, stdio: 'pipe' });
   const waiting = new Map<string, (reply: object | null) => void>();
   let errorOutput = '';
@@ -86,7 +87,9 @@ async function post(url: string, token: string, bytes: Uint8Array): Promise<stri
   const signal = AbortSignal.timeout(ANSWER_LIMIT_MS);
   const response = await fetch(`${url}/mcp`, { method: 'POST', headers, body: bytes as BodyInit, signal });
   const text = await response.text();
-  if (response.status >= 500) return `${response.status} ${text.slice(0, 200)}`;
+  // An error in our own code that was caught is a problem, too.
+  const isBug = response.status >= 500 || /-32603|internal error/.test(text);
+  if (isBug) return `${response.status} ${text.slice(0, 200)}`;
   if (response.status === 202) return null;
   const reply = JSON.parse(text) as { jsonrpc?: unknown; error?: { code?: unknown }; result?: unknown };
   const isReply = reply.jsonrpc === '2.0' && (reply.result !== undefined || Number.isInteger(reply.error?.code));
@@ -109,7 +112,7 @@ export const mcp: Part = {
   name: 'mcp',
   summary: 'hostile messages for ruvllm mcp and POST /mcp, and a hostile MCP server',
   async run(options) {
-    const clock = createClock(options, 400);
+    const clock = createClock(options, 200);
     const random: Random = createRandom(options.seed);
     const hostile = await startHostileServer(random);
     // One for each answer: the list of tools of a server is asked for once.
@@ -120,7 +123,7 @@ export const mcp: Part = {
     const mcpServers = Object.fromEntries(HOSTILE_ANSWERS.map((answer, index) => [labels[index], settingsOf(answer)]));
     writeFileSync(join(site.folder.path, 'mcp.json'), JSON.stringify({ mcpServers }));
     const problems: string[] = [];
-    let [numCrashes, numMessages, numAnswers] = [0, 0, 0];
+    let [numCrashes, numMessages] = [0, 0];
     let peer = startPeer(site);
     try {
       const server = await site.start();
@@ -143,12 +146,9 @@ export const mcp: Part = {
         }
         const refused = await post(url, token, bytes).catch(reasonOf);
         if (refused !== null) crash(`POST /mcp, ${name}: ${refused}`);
-        if (round % 2 === 0) {
-          const index = (round / 2) % HOSTILE_ANSWERS.length;
-          numAnswers++;
-          const harm = await useHostile(url, token, labels[index]!).catch(reasonOf);
-          if (harm !== null) crash(`a server with ${HOSTILE_ANSWERS[index]}: ${harm}`);
-        }
+        const index = round % HOSTILE_ANSWERS.length;
+        const harm = await useHostile(url, token, labels[index]!).catch(reasonOf);
+        if (harm !== null) crash(`a server with ${HOSTILE_ANSWERS[index]}: ${harm}`);
       }
       const health = await readHealth(url);
       if (health?.status !== 200 || health.degraded.length > 0) crash(`health afterwards: ${JSON.stringify(health)}`);
@@ -162,7 +162,6 @@ export const mcp: Part = {
         figures: {
           mcp_crashes: numCrashes,
           mcp_messages: numMessages,
-          mcp_hostile_answers: numAnswers,
           mcp_hostile_calls: hostile.numCalls(),
           mcp_grown_mb: grown,
         },

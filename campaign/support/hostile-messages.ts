@@ -81,18 +81,25 @@ const BROKEN: Readonly<Record<string, (random: Random) => string | Uint8Array>> 
   'nine megabytes': () => `"${'x'.repeat(9 << 20)}"`,
 };
 
-/** The message of a round: each kind before any repetition, in an order of the seed. */
+/** They ended a process once. */
+const KNOWN: readonly (readonly [field: Field, value: keyof typeof VALUES])[] = [
+  ['name', 'an object with its own toString'],
+  ['message', 'an object with its own toString'],
+  ['name', 'lists 60,000 deep'],
+  ['arguments', 'lists 60,000 deep'],
+];
+
+/** The message of a round: known ones first, then each kind before any repetition, in a field of the seed. */
 export function hostileMessage(random: Random, round: number): HostileMessage {
   const encode = (text: string | Uint8Array): Uint8Array =>
     typeof text === 'string' ? new TextEncoder().encode(text) : text;
   const broken = Object.keys(BROKEN);
   const values = Object.keys(VALUES);
-  if (round % 4 === 3) {
-    const name = broken[Math.floor(round / 4) % broken.length]!;
+  if (round >= KNOWN.length && round % 3 === 2) {
+    const name = broken[Math.floor(round / 3) % broken.length]!;
     return { name, bytes: encode(BROKEN[name]!(random)) };
   }
-  const value = values[round % values.length]!;
-  const field = pick(random, FIELDS);
+  const [field, value] = KNOWN[round] ?? [pick(random, FIELDS), values[round % values.length]!];
   return { name: `${value} as ${field}`, bytes: encode(messageWith(random, field, VALUES[value]!)) };
 }
 
