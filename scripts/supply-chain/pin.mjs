@@ -106,6 +106,7 @@ function main(asked) {
   const lockAll = () => Object.fromEntries(Object.entries(SETS).map(([name, set]) => [name, lockSet(set)]));
   const sets = asked.length > 0 ? readPins().sets : lockAll();
   writeFileSync(PINNED, `${JSON.stringify({ archives, sets }, null, 2)}\n`);
+  execFileSync(process.execPath, [join(root, 'node_modules/prettier/bin/prettier.cjs'), '--write', PINNED]);
 }
 
 if (process.argv[1] && import.meta.filename === process.argv[1]) main(process.argv.slice(2));

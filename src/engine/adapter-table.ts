@@ -61,8 +61,7 @@ export function compareAdapters(a: SequenceAdapter, b: SequenceAdapter): number 
 const isOutOfMemory = (error: unknown): error is RuvLLMError =>
   error instanceof RuvLLMError && error.code === 'out_of_memory';
 
-/** `giveMemory` frees memory that is worth less than an adapter that a request needs; false: there is none. */
-export function createAdapterTable(model: LoadedModel, cache: KvCache, giveMemory: () => boolean): AdapterTable {
+export function createAdapterTable(model: LoadedModel, cache: KvCache): AdapterTable {
   const entries = new Map<number, Entry>();
   let numUses = 0;
 
@@ -110,15 +109,12 @@ export function createAdapterTable(model: LoadedModel, cache: KvCache, giveMemor
   }
 
   function placeAgain(id: number, entry: Entry): void {
-    for (;;) {
-      try {
-        return placeInsteadOfIdle(id, entry);
-      } catch (error) {
-        if (!isOutOfMemory(error)) throw error;
-        if (giveMemory()) continue;
-        const message = `adapter ${id} was idle and cannot be loaded again while others are in use: ${error.message}`;
-        throw new RuvLLMError('out_of_memory', message, { data: error.data, isRetryable: true });
-      }
+    try {
+      placeInsteadOfIdle(id, entry);
+    } catch (error) {
+      if (!isOutOfMemory(error)) throw error;
+      const message = `adapter ${id} was idle and cannot be loaded again while others are in use: ${error.message}`;
+      throw new RuvLLMError('out_of_memory', message, { data: error.data, isRetryable: true });
     }
   }
 

@@ -179,6 +179,25 @@ test('[E42] answers take their memory from the budget and yield to sequences', a
   expect(roomy.engine.stats()).toMatchObject({ draftBytes: 0, cache: { usedBytes: 0 } });
 });
 
+test('[E42] [E49] pages of answers are free for sequences, which get them', async () => {
+  const { engine, ask } = setUp({ model: { limits: { numPages: 32 } } });
+  await ask();
+  await ask();
+  const { draftBytes, numFreePages, numPages } = engine.stats();
+  expect([draftBytes > 0, numFreePages]).toEqual([true, numPages]);
+  for (let id = 100; id < 108; id++) {
+    const promptIds = Array.from({ length: 100 }, (_, i) => 1 + ((i * id) % 50));
+    engine.add(engineRequest({ id, promptIds, maxTokens: 28, sampler: createToySampler(id) }));
+  }
+  let least = draftBytes;
+  while (engine.hasWork) {
+    await engine.step();
+    engine.checkIntegrity();
+    least = Math.min(least, engine.stats().draftBytes);
+  }
+  expect(least).toBe(0);
+});
+
 async function learnAndStop(spill: MemorySpill): Promise<void> {
   const { engine, ask } = setUp({ spill: spill.open(), modelHash: 'model' });
   await ask({ tenant: 'acme' });

@@ -158,11 +158,17 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     shared: options.shared == null ? null : { ...options.shared, now, onReady: options.onReady ?? (() => {}) },
     states: model.states,
     blockSalt: options.blockSalt ?? null,
+    lent: {
+      get sizeBytes() {
+        return learned.reservedBytes;
+      },
+      giveBack: () => learned.giveSlab(),
+    },
   });
   // An encoder computes a sequence in one step.
   const maxContext = shape.isCausal ? cache.maxTokens : Math.min(cache.maxTokens, limits.maxBatchTokens);
   const shares = createTenantShares();
-  const adapters = createAdapterTable(model, cache, () => learned.giveSlab());
+  const adapters = createAdapterTable(model, cache);
   const state: SchedulerState = {
     cache,
     pageTokens,

@@ -40,6 +40,8 @@ export interface KvCacheOptions {
   readonly states?: StateMemory | null;
   /** Reports cached pages by hashes with this salt; default null: it does not. */
   readonly blockSalt?: string | null;
+  /** Default: nothing. */
+  readonly lent?: LentMemory;
 }
 
 /** Namespace and retention of a request's pages. */
@@ -77,7 +79,7 @@ export interface KvCache {
   readonly hasBackgroundWork: boolean;
   /** A slice of background work: writes some pages to disk. */
   workInBackground(): void;
-  /** Float pages that sequences can have beside those `held`: cached prefixes make room, reservations do not. */
+  /** Float pages that sequences can have beside those `held`: cached prefixes and lent memory make room, adapters do not. */
   numFreePages(held: Iterable<KvPage>): number;
   canReserve(sizeBytes: number): boolean;
   /** Memory for an adapter; idle pages make room for it. */
@@ -149,9 +151,18 @@ const WRITES_IN_A_STEP = 16;
 const WRITES_BESIDE_WORK = 1;
 const WRITES_WHEN_IDLE = 8;
 
+/** Reservations for what only saves time: they are given back when requests or adapters need the memory. */
+export interface LentMemory {
+  readonly sizeBytes: number;
+  /** Frees a slab; false: there is none. */
+  giveBack(): boolean;
+}
+
+const NOTHING_LENT: LentMemory = { sizeBytes: 0, giveBack: () => false };
+
 /** Creates a cache with all memory free. */
 export function createKvCache(requested: KvCacheOptions): KvCache {
-  const { modelHash, policy, tailTokens = FLOAT_TAIL_TOKENS, keepsPrefixes = true } = requested;
+  const { modelHash, policy, tailTokens = FLOAT_TAIL_TOKENS, keepsPrefixes = true, lent = NOTHING_LENT } = requested;
   const states = requested.states == null ? null : createStateShelf(requested.states);
   const { memory, pool } = openPool({ ...requested, onFree: (page) => states?.drop(page) }, tailTokens);
   const options: KvCacheOptions = { ...requested, memory };
@@ -221,6 +232,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
       evict('ordinary', isEnough, keepsFloors);
       evict('session', isEnough, keepsFloors);
     }
+    while (!isEnough() && lent.giveBack());
     return isEnough();
   }
 
@@ -230,7 +242,8 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
     if (isEnough()) return true;
     // Freeing the last page of a slab can free more than that page.
     const perPage = tier === 'float' ? 1 : Math.ceil(pool.slabPages.packed / pool.slabPages.float);
-    const most = pool.numFreePages(tier) + perPage * tree.numIdlePages() + 2 * pool.slabPages[tier];
+    const numLent = (lent.sizeBytes / slabBytes) * pool.slabPages[tier];
+    const most = pool.numFreePages(tier) + perPage * tree.numIdlePages() + numLent + 2 * pool.slabPages[tier];
     return most >= count && makeRoomFor(isEnough);
   }
 
@@ -287,7 +300,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
 
   /** A sequence of `maxTokens` must fit when it runs alone, or it would wait for ever. */
   function leavesRoom(sizeBytes: number): boolean {
-    const numSlabs = Math.ceil(sizeBytes / slabBytes) + pool.reservedBytes() / slabBytes;
+    const numSlabs = Math.ceil(sizeBytes / slabBytes) + (pool.reservedBytes() - lent.sizeBytes) / slabBytes;
     return maxTokensOf(options, pool, tailTokens, numSlabs) >= maxTokens;
   }
 
@@ -384,7 +397,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
       const count = { float: 0, packed: 0 };
       for (const { tier } of new Set(held)) count[tier]++;
       const numPacked = count.packed === 0 ? 0 : Math.ceil(count.packed / pool.slabPages.packed);
-      const numSlabs = numPacked + pool.reservedBytes() / slabBytes;
+      const numSlabs = numPacked + (pool.reservedBytes() - lent.sizeBytes) / slabBytes;
       return Math.max(0, options.numPages - count.float - numSlabs * pool.slabPages.float);
     },
     canReserve: (sizeBytes) => leavesRoom(sizeBytes) && pool.canReserve(sizeBytes),

@@ -50,6 +50,8 @@ export function createDraftMemory({ cache, budgetBytes, spill, modelHash }: Draf
   const maxBytes = Math.min(MAX_BYTES, budgetBytes * MAX_BUDGET_SHARE);
   const reservations: Reservation[] = [];
   let answers: Answer[] = [];
+  /** It must not make room for itself. */
+  let isFitting = false;
   /** Tenants whose stored answers were looked for, and those for whom that is still to be done. */
   const known = new Set<string>();
   const unread = new Set<string>();
@@ -80,9 +82,14 @@ export function createDraftMemory({ cache, budgetBytes, spill, modelHash }: Draf
 
   /** Reserves as much of the budget as the answers take; drops the oldest where that is too much. */
   function fit(): void {
-    while (learned.sizeBytes > reservedBytes()) {
-      const isWithin = reservedBytes() + cache.slabBytes <= Math.max(maxBytes, cache.slabBytes);
-      if (!isWithin || !tryReserve()) learned.shrink();
+    isFitting = true;
+    try {
+      while (learned.sizeBytes > reservedBytes()) {
+        const isWithin = reservedBytes() + cache.slabBytes <= Math.max(maxBytes, cache.slabBytes);
+        if (!isWithin || !tryReserve()) learned.shrink();
+      }
+    } finally {
+      isFitting = false;
     }
   }
 
@@ -135,7 +142,7 @@ export function createDraftMemory({ cache, budgetBytes, spill, modelHash }: Draf
       release();
     },
     giveSlab() {
-      if (reservations.length === 0) return false;
+      if (reservations.length === 0 || isFitting) return false;
       while (learned.sizeBytes > reservedBytes() - cache.slabBytes) learned.shrink();
       cache.unreserve(reservations.pop()!);
       return true;
