@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { campaign } from '../support/campaign.ts';
-import { canRun, type DashboardServer, findViolations, openPage, screensOf, scrollFrameMs, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { canRun, findViolations, openPage, screensOf, scrollFrameMs, type SharedDashboardServer, sharedTenant } from './support/index.ts'; // prettier-ignore
 
 const TIMEOUT_MS = 600_000;
 /** Many pages of them. */
@@ -9,17 +9,12 @@ const HOSTILE =
   '<img src=x onerror="document.title=1"> [click](javascript:document.title=2) \u001b[31mred \u202Egnirts';
 
 describe.skipIf(!canRun)('the audit log view', () => {
-  let server: DashboardServer;
+  let server: SharedDashboardServer;
   const ids: string[] = [];
   const key = (name = 'reader'): string => server.tokens.get(name)!.token;
 
   beforeAll(async () => {
-    server = await startDashboardServer({
-      keys: {
-        reader: ['read-only'],
-        writer: ['inference'],
-      },
-    });
+    server = await sharedTenant('zookeepers', { reader: ['read-only'], writer: ['inference'] });
     for (const content of [
       'The zebra crossed the river at noon.',
       'Tell me of a dragon.',
@@ -36,9 +31,6 @@ describe.skipIf(!canRun)('the audit log view', () => {
     // Audit entries are written shortly after the answer.
     await vi.waitFor(async () => expect(await numEntries()).toBe(ids.length), { timeout: 300_000, interval: 100 });
   }, TIMEOUT_MS);
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-  });
 
   async function numEntries(): Promise<number> {
     const response = await server.ask('/admin/memory/audit/search', { key: key(), method: 'POST', body: {} });
@@ -169,7 +161,7 @@ describe.skipIf(!canRun)('the audit log view', () => {
         await notice.waitFor();
         notices.push((await outsider.page.locator('main').textContent())!.replace(id, ''));
         expect(notices.at(-1)).toContain('signed in for the tenant elsewhere');
-        expect(notices.at(-1)).not.toMatch(/zebra|team/);
+        expect(notices.at(-1)).not.toMatch(/zebra|zookeepers/);
       }
       expect(new Set(notices).size).toBe(1);
     },

@@ -190,6 +190,44 @@ describe.skipIf(!canRun)('chat', () => {
     await page.getByText('3.2 → 2.05 nats per token').waitFor();
   });
 
+  test('keeps the outcome of a correction when that of an earlier rating arrives late', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    await limitTokens(page, 4);
+    await send(page, 'Say something');
+    await waitForAnswer(page);
+    const outcomeOf = (state: string) => ({
+      state,
+      reason: state,
+      loss_before: null,
+      loss_after: null,
+      supersedes: [],
+    });
+    let answerLate = (): void => {};
+    const gate = new Promise<void>((resolve) => (answerLate = resolve));
+    await page.route('**/v1/feedback', (route) =>
+      route.fulfill({
+        json: { outcome: outcomeOf(route.request().postDataJSON().correction ? 'remembered' : 'pending') },
+      }),
+    );
+    await page.route('**/v1/feedback/*', async (route) => {
+      await gate;
+      await route.fulfill({ json: { outcome: outcomeOf('refused') } });
+    });
+    const asked = page.waitForRequest('**/v1/feedback/*');
+    await page.getByRole('button', { name: 'Bad answer' }).click();
+    const late = (await asked).response();
+    await page.getByRole('button', { name: 'Correct this answer' }).click();
+    await page.getByRole('textbox', { name: 'Corrected answer' }).fill('Better');
+    await page.getByRole('button', { name: 'Send correction' }).click();
+    const remembered = page.locator('.feedback-outcome', { hasText: 'Remembered' });
+    await remembered.waitFor();
+    answerLate();
+    await (await late)!.finished();
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    expect(await remembered.count()).toBe(1);
+  });
+
   test('keeps versions of a regenerated answer and of an edited message', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;

@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, type DashboardServer, findViolations, openPage, screensOf, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { beforeAll, describe, expect, test } from 'vitest';
+import { canRun, findViolations, openPage, screensOf, type SharedDashboardServer, sharedTenant } from './support/index.ts'; // prettier-ignore
 
 const TIMEOUT_MS = 600_000;
 
 describe.skipIf(!canRun)('the memory view', () => {
-  let server: DashboardServer;
+  let server: SharedDashboardServer;
   const key = (name: string): string => server.tokens.get(name)!.token;
   const post = async <T>(path: string, body: unknown): Promise<T> =>
     (await (await server.ask(path, { key: key('writer'), method: 'POST', body })).json()) as T;
 
   beforeAll(async () => {
-    server = await startDashboardServer({
-      keys: {
-        reader: ['read-only'],
-        writer: ['inference'],
-      },
-    });
+    server = await sharedTenant('memory', { reader: ['read-only'], writer: ['inference'] });
     for (const text of ['The lighthouse stands on a cliff.', 'Bread is baked in the morning.'])
       await post('/admin/memory/add', { text });
     for (const content of ['Good morning', 'And now?']) {
@@ -27,9 +22,6 @@ describe.skipIf(!canRun)('the memory view', () => {
       });
     }
   }, TIMEOUT_MS);
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-  });
 
   test('adds, counts, finds, opens and deletes a text', { timeout: TIMEOUT_MS }, async () => {
     await using watched = await openPage(`${server.url}#/memory`, { key: key('writer') });

@@ -1,17 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { campaign } from '../support/campaign.ts';
-import { canRun, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts';
+import {
+  canRun,
+  findViolations,
+  openPage,
+  type SharedDashboardServer,
+  sharedTenant,
+  startDashboardServer,
+} from './support/index.ts';
 
-let server: DashboardServer;
+let server: SharedDashboardServer;
 const tokenOf = (name: string): string => server.tokens.get(name)!.token;
 
 beforeAll(async () => {
   if (!canRun) return;
   const keys = { root: ['admin'], user: ['inference'], reader: ['read-only'], leaver: ['inference'] };
-  server = await startDashboardServer({ keys });
-});
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
+  server = await sharedTenant('session', keys);
 });
 
 describe.skipIf(!canRun)('session', () => {

@@ -1,7 +1,7 @@
 // A model of the server that runs in the tab of the dashboard.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, countViolations, type DashboardServer, drawnText, findLayoutFaults, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { canRun, countViolations, type DashboardServer, drawnText, findLayoutFaults, openPage, sharedTenant, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
 let server: DashboardServer;
 beforeAll(async () => {
@@ -143,12 +143,7 @@ describe.skipIf(!canRun)('a model in the tab', () => {
   });
 
   test('is offered only to keys that may download models, and the route refuses the others', async () => {
-    await using closed = await startDashboardServer({
-      keys: {
-        chat: ['inference'],
-        tab: ['inference', 'download'],
-      },
-    });
+    const closed = await sharedTenant('tab', { chat: ['inference'], tab: ['inference', 'download'] });
     const token = (name: string): string => closed.tokens.get(name)!.token;
     const path = `/v1/model-files/${closed.model}`;
     expect((await closed.ask(path)).status).toBe(401);

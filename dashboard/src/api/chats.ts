@@ -29,6 +29,6 @@ export const chatEndpoints = (client: Client) => ({
   search: async (words: string, signal: AbortSignal) =>
     (await client.get<ListOf<ChatSummary>>('/v1/chats', { query: { q: words }, signal })).data,
   get: (id: string) => client.get<ChatSummary & { readonly content: object }>(pathOf(id)),
-  put: (id: string, chat: ChatToStore) => client.post<ChatSummary>(pathOf(id), chat),
+  put: (id: string, chat: ChatToStore) => client.post<ChatSummary>(pathOf(id), chat, { outlivesPage: true }),
   remove: (id: string) => client.remove<unknown>(pathOf(id)),
 });

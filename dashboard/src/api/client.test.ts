@@ -92,3 +92,19 @@ test('reads request id, route and sources from the response headers', () => {
   });
   expect(readOrigin(new Headers())).toEqual({ requestId: '', route: null, sources: [] });
 });
+
+test('lets small requests outlive the page, as many at once as a browser allows', async () => {
+  const waiting: (() => void)[] = [];
+  const respond = () => new Promise<Response>((resolve) => waiting.push(() => resolve(Response.json({}))));
+  const { client, requests } = setUp(respond);
+  const keptAlive = () => requests.map(({ init }) => init.keepalive ?? false);
+  const send = (chars: number) => client.post('/a', 'ä'.repeat(chars), { outlivesPage: true });
+  const sent = [send(20_000), send(20_000), send(5000), client.post('/a', {})];
+  expect(keptAlive()).toEqual([true, false, true, false]);
+  for (const answer of waiting) answer();
+  await Promise.all(sent);
+  const last = send(25_000);
+  expect(keptAlive().at(-1)).toBe(true);
+  waiting.at(-1)!();
+  await last;
+});

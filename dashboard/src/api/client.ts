@@ -13,7 +13,12 @@ export interface ClientOptions {
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   readonly query?: Readonly<Record<string, string | number | boolean | null | undefined>>;
+  /** Whether the request goes on when the page is left; a browser allows that only for small ones. Default false. */
+  readonly outlivesPage?: boolean;
 }
+
+/** Browsers allow 64 KiB for all such requests together. */
+const MAX_OUTLIVING_BYTES = 60_000;
 
 /** Sends requests to the server that served this page. */
 export interface Client {
@@ -36,13 +41,18 @@ export function createClient({
     const token = key();
     return token === null ? {} : { authorization: `Bearer ${token}` };
   }
+  let outlivingBytes = 0;
   async function call(
     method: string,
     path: string,
     body: unknown,
-    { signal, query }: CallOptions = {},
+    { signal, query, outlivesPage = false }: CallOptions = {},
   ): Promise<Response> {
     const token = key();
+    const content = body === undefined || isFile(body) ? body : JSON.stringify(body);
+    const sizeBytes = outlivesPage && typeof content === 'string' ? new TextEncoder().encode(content).length : Infinity;
+    const keepalive = outlivingBytes + sizeBytes <= MAX_OUTLIVING_BYTES;
+    if (keepalive) outlivingBytes += sizeBytes;
     let response: Response;
     try {
       response = await send(path + writeQuery(query), {
@@ -51,8 +61,9 @@ export function createClient({
           ...headers(),
           ...(body === undefined ? {} : { 'content-type': isFile(body) ? FILE_TYPE : 'application/json' }),
         },
-        ...(body === undefined ? {} : { body: isFile(body) ? body : JSON.stringify(body) }),
+        ...(content === undefined ? {} : { body: content }),
         ...(signal === undefined ? {} : { signal }),
+        ...(keepalive ? { keepalive } : {}),
         credentials: 'omit',
         redirect: 'error',
         cache: 'no-store',
@@ -61,6 +72,8 @@ export function createClient({
       if (isAbort(error)) throw error;
       // The reason of a browser, such as "Failed to fetch", explains nothing.
       throw new ApiError(messages.api.unreachable, { status: 0, code: 'unreachable' });
+    } finally {
+      if (keepalive) outlivingBytes -= sizeBytes;
     }
     if (response.ok) return response;
     const failure = await readFailure(response);

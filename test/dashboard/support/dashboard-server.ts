@@ -43,7 +43,8 @@ export interface Key {
   readonly token: string;
 }
 
-export interface DashboardServer extends AsyncDisposable {
+/** A server that others may use, too. */
+export interface SharedDashboardServer {
   readonly url: string;
   readonly data: string;
   readonly state: string;
@@ -52,11 +53,14 @@ export interface DashboardServer extends AsyncDisposable {
   readonly tokens: ReadonlyMap<string, Key>;
   createKey(name: string, tenant: string, scopes: readonly string[]): Promise<Key>;
   revokeKey(id: string): Promise<void>;
+  /** Sends a request directly from the test. */
+  ask(path: string, options?: { key?: string; method?: string; body?: unknown }): Promise<Response>;
+}
+
+export interface DashboardServer extends SharedDashboardServer, AsyncDisposable {
   /** Kills the server, like a crash. */
   stop(): Promise<void>;
   restart(): Promise<void>;
-  /** Sends a request directly from the test. */
-  ask(path: string, options?: { key?: string; method?: string; body?: unknown }): Promise<Response>;
 }
 
 export interface DashboardServerOptions {
@@ -165,7 +169,9 @@ const SHARED = {
   /** With memory and learning, and the second model of `answerEndlessly`. */
   open: { hasEndless: true },
   bare: { args: ['--no-memory'] },
-} as const;
+  /** With memory and learning; `sharedTenant` makes its keys. */
+  closed: { keys: {} },
+} as const satisfies Readonly<Record<string, DashboardServerOptions>>;
 const kept = new Map<keyof typeof SHARED, Promise<DashboardServer>>();
 
 /** An open server that the test files of this process share: what they store stays, and none of them stops it. */
@@ -173,6 +179,17 @@ export function sharedDashboardServer(kind: keyof typeof SHARED): Promise<Dashbo
   const server = kept.get(kind) ?? startIn(mkdtempSync(join(tmpdir(), `${KEPT}dashboard-`)), SHARED[kind]);
   kept.set(kind, server);
   return server;
+}
+
+/** A server that requires keys, which the test files of this process share; these keys are of a tenant that only the caller uses. */
+export async function sharedTenant(
+  tenant: string,
+  keys: NonNullable<DashboardServerOptions['keys']>,
+): Promise<SharedDashboardServer> {
+  const server = await sharedDashboardServer('closed');
+  const tokens = new Map<string, Key>();
+  for (const [name, scopes] of Object.entries(keys)) tokens.set(name, await server.createKey(name, tenant, scopes));
+  return { ...server, tokens };
 }
 
 /** Makes the page's answers practically endless, until the returned function is called. */

@@ -37,14 +37,12 @@ interface KeptPage {
   readonly page: Page;
   readonly devtools: CDPSession;
   watch: Watch | null;
-  /** Whether it has shown BLANK. */
-  isUsed: boolean;
   /** Whether nothing stays in it that a later test would meet. */
   isReusable: boolean;
 }
 
-/** Of the dashboard and of the example site: without a script, and of the policy for which a browser would start another process. */
-const BLANK = 'icon.svg';
+/** Of the dashboard and of the example site. */
+const ICON = 'icon.svg';
 
 /** Nobody looks: a page that waits would be drawn sixty times a second for its spinner. */
 const REDUCED_MOTION = campaign({ short: 'reduce', long: null } as const);
@@ -139,7 +137,6 @@ async function keepPage(context: BrowserContext): Promise<KeptPage> {
     page,
     devtools: await context.newCDPSession(page),
     watch: null,
-    isUsed: false,
     isReusable: true,
   };
   // Playwright does not take scripts out of a page again.
@@ -150,7 +147,6 @@ async function keepPage(context: BrowserContext): Promise<KeptPage> {
   };
   page.on('console', (message) => {
     if (kept.watch === null || (message.type() !== 'error' && message.type() !== 'warning')) return;
-    if (kept.isUsed && message.location().url.endsWith('/favicon.ico')) return; // BLANK names no icon
     const isExpected = kept.watch.expectedStatuses.some((status) =>
       message.text().startsWith(`Failed to load resource: the server responded with a status of ${status}`),
     );
@@ -180,11 +176,24 @@ async function reset(kept: KeptPage, origin: string): Promise<boolean> {
     await context.unrouteAll();
     await page.unrouteAll();
     await context.setOffline(false);
-    kept.isUsed = true;
-    await page.goto(`${origin}/${BLANK}`);
+    await openBlank(page, origin);
     await devtools.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' });
     return true;
   } catch {
     return false; // its server has gone, or it has crashed
   }
+}
+
+/** A page without a script, and with the policy of the origin, for any other of which a browser would start another process. */
+async function openBlank(page: Page, origin: string): Promise<void> {
+  const url = `${origin}/blank`;
+  await page.route(url, async (route) => {
+    const response = await route.fetch({ url: `${origin}/${ICON}` }).catch(() => null);
+    if (response === null) return route.abort(); // its server has gone
+    // Without an icon the browser would look for one that the server does not have.
+    const body = `<!doctype html><title>Blank</title><link rel="icon" href="/${ICON}">`;
+    await route.fulfill({ response, contentType: 'text/html', body });
+  });
+  await page.goto(url);
+  await page.unroute(url);
 }

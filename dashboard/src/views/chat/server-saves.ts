@@ -19,12 +19,15 @@ export function createServerSaves({ read, write, fail }: SavesContext): Saves {
   const chats = chatEndpoints(client);
   /** The conversations as the server has them. */
   const saved = new Map<string, Conversation>();
+  /** The conversations that are being sent. */
+  const sending = new Set<string>();
   let timer = 0;
   let isSaving = false;
   let isClosed = false;
 
   const find = (id: string): Conversation | undefined => read().find((one) => one.id === id);
   const isChanged = (one: Conversation): boolean => one.isLoaded && !isEmpty(one) && saved.get(one.id) !== one;
+  const isPending = (one: Conversation): boolean => isChanged(one) && !isStreaming(one) && !sending.has(one.id);
   /** Replaces a conversation by what the server has. */
   function accept(conversation: Conversation): void {
     saved.set(conversation.id, conversation);
@@ -74,6 +77,7 @@ export function createServerSaves({ read, write, fail }: SavesContext): Saves {
     const { id, version } = conversation;
     const { isLoaded: _, version: __, ...content } = conversation;
     const requestIds = [...new Set(allMessages(conversation).flatMap(({ details }) => details?.requestId || []))];
+    sending.add(id);
     try {
       const stored = await chats.put(id, {
         title: titleOf(conversation).slice(0, MAX_TITLE_CHARS),
@@ -99,6 +103,8 @@ export function createServerSaves({ read, write, fail }: SavesContext): Saves {
       write([copy, ...read().filter((one) => one.id !== id)]);
       saved.delete(id);
       await refresh();
+    } finally {
+      sending.delete(id);
     }
   }
 
@@ -108,7 +114,10 @@ export function createServerSaves({ read, write, fail }: SavesContext): Saves {
     isSaving = true;
     let isFailed = false;
     try {
-      for (const one of read().filter((each) => isChanged(each) && !isStreaming(each))) await saveOne(one);
+      for (const { id } of read().filter(isPending)) {
+        const one = find(id);
+        if (one !== undefined && isPending(one)) await saveOne(one); // a page that was left may have saved it
+      }
       fail('');
     } catch (error) {
       isFailed = true;
@@ -117,7 +126,7 @@ export function createServerSaves({ read, write, fail }: SavesContext): Saves {
       isSaving = false;
     }
     if (isFailed) schedule(RETRY_MS);
-    else if (read().some((one) => isChanged(one) && !isStreaming(one))) schedule(SAVE_DELAY_MS);
+    else if (read().some(isPending)) schedule(SAVE_DELAY_MS);
   }
 
   function schedule(delayMs: number): void {
@@ -126,8 +135,13 @@ export function createServerSaves({ read, write, fail }: SavesContext): Saves {
   }
 
   const onVisible = (): void => void (document.hidden || refresh());
-  /** A page that is left saves at once. */
-  const onHide = (): void => void saveAll();
+  const changed = (): void => {
+    if (read().some(isChanged)) schedule(SAVE_DELAY_MS);
+  };
+  /** A page that is left sends everything at once: it would not see an answer before the next request. */
+  const onHide = (): void => {
+    for (const one of read().filter(isPending)) void saveOne(one).then(changed, changed);
+  };
 
   return {
     async open() {
@@ -136,9 +150,7 @@ export function createServerSaves({ read, write, fail }: SavesContext): Saves {
       await refresh();
     },
     load,
-    changed() {
-      if (read().some(isChanged)) schedule(SAVE_DELAY_MS);
-    },
+    changed,
     removed({ id, version }) {
       saved.delete(id);
       if (version === 0) return;

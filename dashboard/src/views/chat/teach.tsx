@@ -60,12 +60,13 @@ export function Teach({
     async function poll(): Promise<void> {
       const latest = (await api.feedbackReceipt(requestId).catch(() => null))?.outcome ?? null;
       if (latest !== null && latest.state !== 'pending') {
-        setVerdict((verdict) => ({ ...verdict, receipt: latest }));
+        // Newer feedback has a receipt of its own.
+        setVerdict((verdict) => (verdict.receipt === receipt ? { ...verdict, receipt: latest } : verdict));
       } else if (++numPolls < MAX_POLLS) timer = window.setTimeout(() => void poll(), POLL_MS);
     }
     if (isPending) timer = window.setTimeout(() => void poll(), POLL_MS);
     return () => clearTimeout(timer);
-  }, [isPending, requestId]);
+  }, [receipt, requestId]);
 
   async function ask(kind: keyof Trials, question: string): Promise<void> {
     let trial: Trial = { question, text: '', isComplete: false, usedPastAnswer: false, failure: null };
