@@ -54,12 +54,13 @@ test.each(architectures)('%s: every tensor of the experts changes the logits', a
   const options: RandomModelOptions = { architecture, type: 'F32', seed: 5, shape };
   const logitsOf = async (bytes: Uint8Array): Promise<Float32Array> => {
     const model = await loadBytes(bytes);
-    const rows = await runParts(model, [{ tokenIds: ids(20), start: 0, pageIds: [4, 2] }]);
+    const rows = await runParts(model, [{ tokenIds: ids(20).slice(12), start: 0, pageIds: [4] }]);
     await model.dispose();
     return rows.at(-1)!;
   };
-  const plain = await logitsOf(buildRandomModel(options));
-  const names = [...openGguf(createMemorySource(buildRandomModel(options))).tensors.keys()];
+  const bytes = buildRandomModel(options);
+  const plain = await logitsOf(bytes);
+  const names = [...openGguf(createMemorySource(bytes)).tensors.keys()];
   const parts = names.filter((name) => /exps|gate_inp|shexp|exp_probs|sinks|post_attention_norm/.test(name));
   expect(parts.length).toBeGreaterThanOrEqual(4);
   for (const part of parts) {

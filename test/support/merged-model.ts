@@ -35,7 +35,7 @@ export function mergeIntoModel(
   for (const tensor of gguf.tensors.values()) {
     const raw = new Uint8Array(tensor.sizeBytes);
     gguf.readTensor(tensor, raw);
-    values.set(tensor.name, { dims: tensor.dims, data: Float64Array.from(new Float32Array(raw.buffer)) });
+    values.set(tensor.name, { dims: tensor.dims, data: new Float64Array(new Float32Array(raw.buffer)) });
     rowsOf.set(tensor.name, tensor.dims[1] ?? 1);
   }
   if (!values.has('output.weight')) {
@@ -59,7 +59,7 @@ export function mergeIntoModel(
   }
   const sink = createMemorySink();
   const tensors = [...values].map(([name, { dims, data }]) => {
-    return { name, type: 'F32' as const, dims, data: new Uint8Array(Float32Array.from(data).buffer) };
+    return { name, type: 'F32' as const, dims, data: new Uint8Array(new Float32Array(data).buffer) };
   });
   writeGguf({ metadata: gguf.entries, tensors }, sink);
   return sink.toBytes();

@@ -22,14 +22,20 @@ export function storedPage(
   return { k: arena.u16(base, count), v: arena.u16(base + count * 2, count) };
 }
 
+function decodeHalves(halves: Uint16Array): Float32Array {
+  const table = halfFloats();
+  const values = new Float32Array(halves.length);
+  for (let i = 0; i < halves.length; i++) values[i] = table[halves[i]!]!;
+  return values;
+}
+
 /** The decoded values of a page; `KvRegion` describes the layout. */
 export function readPage(arena: Arena, kv: KvRegion, layer: number, pageId: number): Page {
   const unpack = unpackRow[kv.precision];
   if (unpack === null) {
     const { k, v } = storedPage(arena, kv, layer, pageId);
     if (k instanceof Float32Array) return { k, v: v as Float32Array };
-    const table = halfFloats();
-    return { k: Float32Array.from(k, (half) => table[half]!), v: Float32Array.from(v, (half) => table[half]!) };
+    return { k: decodeHalves(k), v: decodeHalves(v as Uint16Array) };
   }
   const count = kv.numKvHeads * kv.headDim * PAGE_TOKENS;
   const page = { k: new Float32Array(count), v: new Float32Array(count) };

@@ -19,6 +19,8 @@ export function gatherRows(arena: Arena, { table, ids, out, numRows, scale }: Ga
   }
 }
 
+type Row = Float32Array;
+
 export function matmul(arena: Arena, { x, numTokens, outputs }: Omit<MatmulOp, 'norm'>): void {
   for (const { weight, out, bias, accumulate } of outputs) {
     const { numRows, numCols } = weight;
@@ -28,16 +30,32 @@ export function matmul(arena: Arena, { x, numTokens, outputs }: Omit<MatmulOp, '
     }
     const target = arena.f32(out, numTokens * numRows);
     const biases = bias === null ? null : arena.f32(bias, numRows);
-    const weights = new Float32Array(numCols);
-    for (let r = 0; r < numRows; r++) {
-      dequantizeRow(arena, weight, r, weights);
+    // Four sums at once, each in its own order: a processor waits for the previous addition of a single one.
+    const weights = [0, 1, 2, 3].map(() => new Float32Array(numCols)) as [Row, Row, Row, Row];
+    const [weights0, weights1, weights2, weights3] = weights;
+    const sums = new Float64Array(4);
+    for (let first = 0; first < numRows; first += 4) {
+      const count = Math.min(4, numRows - first);
+      for (let r = 0; r < count; r++) dequantizeRow(arena, weight, first + r, weights[r]!);
       for (let t = 0; t < numTokens; t++) {
         const row = rows[t]!;
-        let sum = 0;
-        for (let i = 0; i < numCols; i++) sum += weights[i]! * row[i]!;
-        if (biases !== null) sum += biases[r]!;
-        const index = t * numRows + r;
-        target[index] = accumulate ? target[index]! + sum : sum;
+        let [sum0, sum1, sum2, sum3] = [0, 0, 0, 0];
+        for (let i = 0; i < numCols; i++) {
+          const value = row[i]!;
+          sum0 += weights0[i]! * value;
+          sum1 += weights1[i]! * value;
+          sum2 += weights2[i]! * value;
+          sum3 += weights3[i]! * value;
+        }
+        sums[0] = sum0;
+        sums[1] = sum1;
+        sums[2] = sum2;
+        sums[3] = sum3;
+        for (let r = 0; r < count; r++) {
+          const sum = biases === null ? sums[r]! : sums[r]! + biases[first + r]!;
+          const index = t * numRows + first + r;
+          target[index] = accumulate ? target[index]! + sum : sum;
+        }
       }
     }
   }
