@@ -21,10 +21,13 @@ if (![numKills, numCorruptions, seed, minutes].every((value) => value > 0)) {
   process.exit(2);
 }
 
-async function run(name: string, maxRounds?: number): Promise<PartResult> {
+/** The load has no end of its own. */
+const LOAD_MINUTES = 3;
+
+async function run(name: string, maxRounds?: number, limit = minutes): Promise<PartResult> {
   const part = PARTS.find((one) => one.name === name)!;
   const log = (line: string): void => console.error(`  ${line}`);
-  return runPart(part, { seed, minutes, log, ...(maxRounds === undefined ? {} : { maxRounds }) });
+  return runPart(part, { seed, minutes: limit, log, ...(maxRounds === undefined ? {} : { maxRounds }) });
 }
 
 // First: the others leave the machine busy.
@@ -38,6 +41,7 @@ const timing = await run('timing');
 const audited = await run('audit');
 const drain = await run('drain');
 const mcp = await run('mcp');
+const load = await run('load', undefined, Math.min(minutes, LOAD_MINUTES));
 const sum = (...counts: unknown[]): number => counts.reduce<number>((total, count) => total + Number(count ?? NaN), 0);
 console.log(
   JSON.stringify({
@@ -64,7 +68,10 @@ console.log(
     false_alarms: audited.figures['false_alarms'],
     drain_requests: drain.figures['drain_requests'],
     drain_cut: drain.figures['drain_cut'],
-    problems: [kills, corrupt, hostile, documents, fetch, timing, audited, drain, mcp].reduce(
+    health_p99_ms: load.figures['health_p99_ms'],
+    first_byte_p99_ms: load.figures['first_byte_p99_ms'],
+    rss_slope: load.figures['rss_slope'],
+    problems: [kills, corrupt, hostile, documents, fetch, timing, audited, drain, mcp, load].reduce(
       (count, { problems, slowness = [] }) => count + problems.length + slowness.length,
       0,
     ),

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { createClock, shorten } from '../campaign/part.ts';
 import { PARTS } from '../campaign/parts.ts';
+import { growthOfLastHalf } from '../campaign/parts/load.ts';
 import { runPart } from '../campaign/run-part.ts';
 import { aucBelow } from '../campaign/support/auc.ts';
 import { isServerBuilt } from './support/dist-server.ts';
@@ -85,6 +86,13 @@ test('a part ends after its rounds or its time', () => {
 test('lists of problems are shortened by sort', () => {
   const problems = [...Array.from({ length: 9 }, (_, i) => `lost record ${i}`), 'another'];
   expect(shorten(problems)).toEqual([...problems.slice(0, 4), 'and 5 more like the last', 'another']);
+});
+
+test('the growth of the last half is its slope as a share of its mean', () => {
+  expect(growthOfLastHalf([0, 900, 7, 7, 7, 7])).toBe(0);
+  expect(growthOfLastHalf([0, 0, 9, 10, 11])).toBeCloseTo(0.3);
+  expect(growthOfLastHalf([0, 0, 11, 10, 9])).toBeCloseTo(-0.3);
+  expect(growthOfLastHalf([5])).toBe(0);
 });
 
 test('the area under the curve is 1, 0 or a half', () => {

@@ -1,10 +1,11 @@
-// Two hundred streams of four tenants of unequal size: no error, a fair share for each, flat memory. Then more than the server takes,
+// Two hundred streams of four tenants of unequal size: no error, a fair share for each, an answer of /health within a second, flat memory. Then more than the server takes,
 // and a shutdown in the middle of streams.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServeProcess } from '../../test/support/serve-process.ts';
 import { type Part, percentileOf, shorten } from '../part.ts';
 import { ask, request, stream } from '../support/client.ts';
+import { startHealthReader } from '../support/health-reader.ts';
 import { createSite, kill, type Site } from '../support/site.ts';
 
 /** One tenant asks for much more than its share. */
@@ -12,6 +13,7 @@ const SHARES = [0.7, 0.1, 0.1, 0.1] as const;
 const DEFAULT_STREAMS = 200;
 const MIN_SHARE = 0.8;
 const MAX_GROWTH = 1.15;
+const LIMIT_HEALTH_MS = 1000;
 
 const residentBytes = ({ process: { pid } }: ServeProcess): number | null => {
   try {
@@ -20,6 +22,16 @@ const residentBytes = ({ process: { pid } }: ServeProcess): number | null => {
     return null;
   }
 };
+/** How much the last half of the values grows by, as a share of their mean: the slope of the line through them. */
+export function growthOfLastHalf(values: readonly number[]): number {
+  const half = values.slice(Math.floor(values.length / 2));
+  const middle = (half.length - 1) / 2;
+  const mean = half.reduce((sum, value) => sum + value, 0) / half.length;
+  const covariance = half.reduce((sum, value, i) => sum + (i - middle) * (value - mean), 0);
+  const variance = half.reduce((sum, _, i) => sum + (i - middle) ** 2, 0);
+  return variance === 0 ? 0 : ((covariance / variance) * half.length) / mean;
+}
+
 const bodyOf = (n: number, maxTokens: number): object => ({ model: 'm', prompt: `Once upon a time ${n}`, max_tokens: maxTokens, seed: n, ignore_eos: true, stream: true }); // prettier-ignore
 
 async function createTokens(url: string, site: Site): Promise<string[]> {
@@ -39,13 +51,16 @@ async function runStreams(
   problems: string[],
 ) {
   const numTokens = SHARES.map(() => 0);
-  const memory: number[] = [];
+  const [memory, firstBytes]: [number[], number[]] = [[], []];
   let [numDone, number] = [0, 0];
+  const health = startHealthReader(server.url);
   const over = new AbortController();
   const client = async (tenant: number): Promise<void> => {
     while (!over.signal.aborted) {
+      const asked = performance.now();
       const answer = await stream(server.url, '/v1/completions', { token: tokens[tenant]!, body: bodyOf(number++, 32), timeoutMs: 300_000 }); // prettier-ignore
       if (!answer.isWhole) problems.push(`a stream ended early: ${answer.status} ${answer.text.slice(-200)}`);
+      if (answer.times.length > 0) firstBytes.push(answer.times[0]! - asked);
       // Streams that end later do not count: they would favour the tenant with more streams.
       else if (!over.signal.aborted) {
         numTokens[tenant]! += 32;
@@ -61,8 +76,9 @@ async function runStreams(
     if (bytes !== null) memory.push(bytes);
   }
   over.abort();
+  const healthTimes = await health.stop();
   await Promise.all(clients);
-  return { numTokens, numDone, memory };
+  return { numTokens, numDone, memory, firstBytes, healthTimes };
 }
 
 /** More requests at once than allowed: each is answered, or refused with the time to come back. */
@@ -105,7 +121,7 @@ export const load: Part = {
       const tokens = await createTokens(server.url, site);
       // Buffers and compiled code grow in the first moments.
       await runStreams(server, tokens, numStreams, Math.min(10_000, options.minutes * 12_000), problems);
-      const { numTokens, numDone, memory } = await runStreams(
+      const { numTokens, numDone, memory, firstBytes, healthTimes } = await runStreams(
         server,
         tokens,
         numStreams,
@@ -118,6 +134,9 @@ export const load: Part = {
       const third = Math.max(1, Math.floor(memory.length / 3));
       const [before, after] = [percentileOf(memory.slice(0, third), 0.5)!, percentileOf(memory.slice(-third), 0.5)!];
       if (after > before * MAX_GROWTH) slowness.push(`the memory grew from ${before} to ${after} bytes`);
+      const healthP99 = percentileOf(healthTimes, 0.99)!;
+      if (!(healthP99 <= LIMIT_HEALTH_MS))
+        slowness.push(`one in a hundred answers of /health took ${healthP99} ms or more`);
       const drained = await drain(server, tokens[0]!, problems);
       const small = await strict.start();
       const refused = await overload(small.url, strict.tokens.alice, problems);
@@ -130,6 +149,9 @@ export const load: Part = {
           tokens: total,
           slowest_share: Number(slowest.toFixed(3)),
           shares: numTokens.map((one) => (one / (total / SHARES.length)).toFixed(2)).join(' '),
+          first_byte_p99_ms: percentileOf(firstBytes, 0.99),
+          health_p99_ms: healthP99,
+          rss_slope: Number(growthOfLastHalf(memory).toFixed(4)),
           memory_growth: Number((after / before).toFixed(3)),
           memory_mib: Math.round(after / 2 ** 20),
           overload_refused: refused,
