@@ -16,13 +16,14 @@ declare global {
   };
 }
 
+/** Polls by a timer: the default asks in each frame, and a page behind another one has none. */
 export const waitForLibrary = async (page: Page): Promise<void> => {
-  await page.waitForFunction(() => globalThis.ruvllm !== undefined);
+  await page.waitForFunction(() => globalThis.ruvllm !== undefined, undefined, { polling: 50 });
 };
 
 /** A page that has nothing but the library. Disposing of it throws if its console has warnings or errors. */
 export async function openLibraryPage(site: Site, expectedStatuses: readonly number[] = []): Promise<WatchedPage> {
-  const watched = await openPage(`${site.url}blank.html`, { expectedStatuses });
+  const watched = await openPage(`${site.url}blank.html`, { expectedStatuses, isFresh: true });
   await waitForLibrary(watched.page);
   return watched;
 }
