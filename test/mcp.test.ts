@@ -125,7 +125,7 @@ describe.skipIf(!isServerBuilt)('the built server', () => {
   ])('does not connect to %s for a caller', async (url) => {
     const tools = [{ type: 'mcp' as const, server_label: 'x', server_url: url, require_approval: 'never' as const }];
     const failed = client.responses.create({ model: 'random', input: 'hi', tools });
-    await expect(failed).rejects.toThrow(/502 .*not a public address/);
+    await expect(failed).rejects.toThrow(/502 .*its address is not public/);
   });
 });
 

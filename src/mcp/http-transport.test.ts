@@ -90,8 +90,8 @@ describe('an MCP server over HTTP', () => {
     [
       'nests its reply',
       ({ id }) =>
-        new Response(`{"id":${id},"result":${'['.repeat(100)}`, { headers: { 'content-type': 'application/json' } }),
-      /nested deeper than 64 levels/,
+        new Response(`{"id":${id},"result":${'['.repeat(600)}`, { headers: { 'content-type': 'application/json' } }),
+      /nested deeper than 512 levels/,
     ],
     ['sends too much', () => new Response('x'.repeat(9 << 20)), /more than 8388608 bytes/],
   ])('that %s fails the call with a typed error', async (_name, reply, message) => {

@@ -5,8 +5,9 @@ export const PROTOCOL_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '202
 export const MCP_LIMITS = {
   /** Bytes of one message. A tool may return a picture in base64. */
   maxMessageBytes: 8 << 20,
-  /** Nesting depth of a message, and its values; lists, objects and keys count six each. */
-  maxJsonDepth: 64,
+  /** Nesting depth of a message: enough to list a tool that is too deep, which is then left out. */
+  maxJsonDepth: 512,
+  /** Values of a message; lists, objects and keys count six each. */
   maxJsonValues: 500_000,
   /** Characters of an id that is a text: replies repeat it. */
   maxIdChars: 256,

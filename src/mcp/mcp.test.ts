@@ -86,8 +86,8 @@ describe('a message beyond the limits', () => {
     expect(parseMessage(message)).toEqual({
       kind: 'excess',
       id,
-      what: 'a message nested deeper than 64 levels',
-      limit: 64,
+      what: 'a message nested deeper than 512 levels',
+      limit: 512,
     });
   });
 

@@ -20,11 +20,12 @@ describe.skipIf(!isBuilt)('ollama', () => {
     folder = createServeFolder({ contextLength: 1024 });
     // Saved and pulled models must not reach the cache of this user.
     folder.environment['HF_HUB_CACHE'] = join(dirname(folder.model), 'hub');
+    files = createServer((_request, response) => response.end(readFileSync(folder.model)));
+    await new Promise<void>((resolve) => files.listen(0, '127.0.0.1', resolve));
+    folder.environment['RUVLLM_HUB_ORIGINS'] = `http://127.0.0.1:${(files.address() as AddressInfo).port}`;
     const { url } = await folder.start(`tiny=${folder.model}`, '--no-memory', '--threads', '1');
     host = url;
     ollama = new Ollama({ host });
-    files = createServer((_request, response) => response.end(readFileSync(folder.model)));
-    await new Promise<void>((resolve) => files.listen(0, '127.0.0.1', resolve));
   });
   afterAll(() => {
     files?.close();
