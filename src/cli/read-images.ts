@@ -15,7 +15,7 @@ export function readImages(values: FlagValues): readonly MessageImage[] {
 
 function readImageFile(path: string): Uint8Array {
   try {
-    const size = requireRegularFile(path);
+    const size = requireRegularFile(path, '--image cannot be read:');
     if (size > IMAGE_LIMITS.maxBytes) {
       throw usageError(`--image ${path} has ${size} bytes; the limit is ${IMAGE_LIMITS.maxBytes}`, '--image');
     }
