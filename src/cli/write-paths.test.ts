@@ -13,7 +13,7 @@ const WRITERS: Readonly<Record<string, string>> = {
   'run-process.ts': 'wraps the streams',
   'main.ts': 'the version',
   'commands/listening.ts': 'the JSON log',
-  'commands/mcp.ts': 'messages of its protocol, as JSON',
+  'mcp/serve-lines.ts': 'messages of its protocol, as JSON',
 };
 
 const root = dirname(fileURLToPath(import.meta.url));

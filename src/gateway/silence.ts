@@ -1,8 +1,11 @@
-import type { GatewayNode } from './node-table.ts';
-
 /** How long a node that did not answer gets no requests; doubled each time. */
 const FIRST_SILENCE_MS = 10_000;
 const MAX_SILENCE_MS = 300_000;
+
+/** A node. */
+interface Watched {
+  readonly silence: NodeSilence;
+}
 
 /** How long requests have waited for a node that accepts them, and whether it answers at all. Its health may be good all the while. */
 export interface NodeSilence {
@@ -20,12 +23,12 @@ export interface NodeSilence {
 
 export const createSilence = (): NodeSilence => ({ numWaiting: 0, sinceMs: 0, endedMs: 0, numTimes: 0, untilMs: 0 });
 
-export function startWait({ silence }: GatewayNode, nowMs: number): void {
+export function startWait({ silence }: Watched, nowMs: number): void {
   if (silence.numWaiting++ === 0) silence.sinceMs = nowMs;
 }
 
 /** Ends the wait of a request that was answered. */
-export function endWait({ silence }: GatewayNode, nowMs: number): void {
+export function endWait({ silence }: Watched, nowMs: number): void {
   silence.numWaiting--;
   silence.sinceMs = nowMs;
   silence.endedMs = 0;
@@ -36,7 +39,7 @@ export function endWait({ silence }: GatewayNode, nowMs: number): void {
  * Ends the wait of a request that was not answered. Returns whether the node is silent: clients may leave before a limit passes, so their
  * waits are added up.
  */
-export function giveUpWait({ silence }: GatewayNode, nowMs: number, limitMs: number): boolean {
+export function giveUpWait({ silence }: Watched, nowMs: number, limitMs: number): boolean {
   const waitedMs = silence.endedMs + nowMs - silence.sinceMs;
   if (--silence.numWaiting === 0) silence.endedMs = waitedMs;
   if (waitedMs < limitMs) return false;
@@ -46,5 +49,5 @@ export function giveUpWait({ silence }: GatewayNode, nowMs: number, limitMs: num
 }
 
 /** Whether others should get its requests. After a while one may ask it again. */
-export const isSilent = ({ silence }: GatewayNode, nowMs: number): boolean =>
+export const isSilent = ({ silence }: Watched, nowMs: number): boolean =>
   silence.numTimes > 0 && (nowMs < silence.untilMs || silence.numWaiting > 0);

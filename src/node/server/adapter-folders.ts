@@ -1,7 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
-import { adapterFilesOf, checkAdapterFiles } from '../read-adapter.ts';
 
 /**
  * Finds adapters that clients name by a path, in these folders only, links included. Whether a file exists outside is not told, nor a byte
@@ -21,19 +20,21 @@ export function createAdapterFolders(folders: readonly string[]): (path: string)
     return null;
   }
   /** The same for an adapter: a link in its folder must not lead out either. */
-  function findAdapter(path: string): string | null {
+  async function findAdapter(path: string): Promise<string | null> {
     const found = find(path);
     if (found === null) return null;
+    const { adapterFilesOf } = await import('../read-adapter.ts');
     const { tensors, config } = adapterFilesOf(found);
     return find(tensors) !== null && (config === null || find(config) !== null) ? found : null;
   }
   return async (path) => {
     const shown = JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path);
-    const found = findAdapter(path);
+    const found = await findAdapter(path);
     if (found === null) {
       const message = `${shown} is no adapter in the ${folders.length} folders of adapters of this server; --adapter-folder adds one`;
       throw new RuvLLMError('not_found', message);
     }
+    const { checkAdapterFiles } = await import('../read-adapter.ts');
     try {
       await checkAdapterFiles(found);
     } catch (error) {
