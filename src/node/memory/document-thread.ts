@@ -12,7 +12,7 @@ export interface DocumentThread {
   dispose(): Promise<void>;
 }
 
-const DEFAULTS: TaskThreadOptions = {
+const OPTIONS: TaskThreadOptions = {
   name: 'the document thread',
   spawn: () =>
     new Worker(new URL('./document-worker.js', import.meta.url), {
@@ -26,8 +26,8 @@ const DEFAULTS: TaskThreadOptions = {
 };
 
 /** A thread that parses documents, whatever their size and type: a hostile file must not stop the server. Starts with the first one. */
-export function openDocumentThread(options: Partial<TaskThreadOptions> = {}): DocumentThread {
-  const thread = createTaskThread<DocumentFile, DividedDocument>({ ...DEFAULTS, ...options });
+export function openDocumentThread(): DocumentThread {
+  const thread = createTaskThread<DocumentFile, DividedDocument>(OPTIONS);
   return {
     async divide(file, tenant) {
       const divided = await thread.run(file, null, tenant);
