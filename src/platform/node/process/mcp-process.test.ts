@@ -145,8 +145,8 @@ describe('an MCP server as a process', () => {
   test('that nests a result 100,000 deep fails that call with the limit, and goes on', async () => {
     const client = await start(['deep']);
     const error = await failure(call(client));
-    expect(error).toMatchObject({ code: 'tool_failed', data: { limit: 64 } });
-    expect(error.message).toMatch(/it sent a message nested deeper than 64 levels/);
+    expect(error).toMatchObject({ code: 'tool_failed', data: { limit: 512 } });
+    expect(error.message).toMatch(/it sent a message nested deeper than 512 levels/);
     expect(client.isOpen()).toBe(true);
   });
 
