@@ -8,6 +8,7 @@ import { ensureClients } from './clients.mjs';
 import { ensureWebGpu } from './peers.mjs';
 import { ensureInstalled, nodeTool, root, run } from './setup.mjs';
 import { chooseChanged, takeChanged } from './test-changed.mjs';
+import { processorMs } from './processor-time.mjs';
 import { transpile } from './transpile.mjs';
 import { filesToRepeat, lastLine, readReport, recordDurations, recordUnstable, settle } from './test-results.mjs';
 
@@ -19,6 +20,8 @@ const { changedSince, rest } = takeChanged(process.argv.slice(2).filter((argumen
 // A failing set-up step ends the process, which must also read as a failure.
 let isReported = false;
 process.once('exit', () => isReported || console.log(lastLine({ passed: 0, failed: 1 })));
+
+const seconds = (ms) => Math.round(ms / 1000);
 
 /** Runs vitest and returns its report. */
 function runTests(args, { name }) {
@@ -55,6 +58,7 @@ async function setUp() {
   return [clients === 'failed' ? 'clients' : null, native.state === 'failed' ? 'native' : null].filter(Boolean);
 }
 
+const startMs = Date.now();
 ensureInstalled();
 mkdirSync(cache, { recursive: true });
 const chosen = changedSince === null ? null : chooseChanged({ root, since: changedSince, durations });
@@ -83,5 +87,6 @@ for (const step of failedSteps) console.log(`FAILED ${step}: see its message abo
 for (const { test, error } of unstable) console.log(`UNSTABLE ${test} (passed alone; beside others: ${error})`);
 const failed = failures.length + unhandled.length + failedSteps.length;
 isReported = true;
+console.log(`took ${seconds(Date.now() - startMs)} s, ${seconds(processorMs())} s of processor time`);
 console.log(lastLine({ passed, failed, unstable: unstable.length, skipped }));
 process.exitCode = failed === 0 && passed > 0 ? 0 : 1;

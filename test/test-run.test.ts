@@ -65,6 +65,7 @@ const failureOf = (name: string, isTest = true): FailureReport => ({ name, error
 const fileOf = (file: string, passed: number, failures: readonly FailureReport[] = [], skipped = 0) => ({
   file,
   ms: 10,
+  processorMs: 10,
   passed,
   skipped,
   failures,

@@ -4,6 +4,7 @@ import { collectOptions, defineFlags, type Flag, type FlagValues, withFlagNames,
 import { readGpuLayers, readKernels } from './values.ts';
 import { conflictError, requiresError, usageError } from './usage-error.ts';
 import { readRegularFile } from '../platform/node/files/json-file.ts';
+import { messageOf } from '../core/errors.ts';
 
 /** Options for loading a model. */
 export const LOAD_FLAGS: readonly Flag[] = withVariables(
@@ -66,7 +67,7 @@ function readTemplateFile({ 'chatTemplate.file': file, ...config }: Record<strin
   try {
     return { ...config, chatTemplate: new TextDecoder().decode(readRegularFile(String(file))) };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw usageError(`--chat-template-file cannot be read: ${reason}`, '--chat-template-file');
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { MessageImage } from '../chat/types.ts';
-import { RuvLLMError } from '../core/errors.ts';
+import { messageOf, RuvLLMError } from '../core/errors.ts';
 import { readImageHeader } from '../vision/image-header.ts';
 import { IMAGE_LIMITS } from '../vision/image-limits.ts';
 import type { FlagValues } from './flags.ts';
@@ -24,7 +24,7 @@ function readImageFile(path: string): Uint8Array {
     return data;
   } catch (error) {
     if (error instanceof RuvLLMError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw usageError(`--image cannot be read: ${reason}`, '--image');
   }
 }

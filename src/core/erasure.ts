@@ -1,4 +1,4 @@
-import { RuvLLMError } from './errors.ts';
+import { messageOf, RuvLLMError } from './errors.ts';
 import { createSerialQueues } from './serial-queues.ts';
 
 /** Whose data is erased: all of a tenant, or one of its users or requests. */
@@ -137,9 +137,7 @@ export function createErasureRegistry(): ErasureRegistry {
 
 function incomplete(failed: readonly (ErasedPart & { readonly error: unknown })[]): RuvLLMError {
   const reasons = failed.map(({ name, numLeft, error }) =>
-    error === null
-      ? `${name}: ${numLeft} items left`
-      : `${name}: ${error instanceof Error ? error.message : String(error)}`,
+    error === null ? `${name}: ${numLeft} items left` : `${name}: ${messageOf(error)}`,
   );
   return new RuvLLMError('io', `the erasure is incomplete; repeat it. ${reasons.join('; ')}`, {
     data: { failedParts: failed.map(({ name }) => name) },

@@ -72,12 +72,20 @@ export class RuvLLMError extends Error {
   }
 }
 
+/** What failed, in words. A thrown value that is no error is described, not converted, which could throw again. */
+export function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message;
+  return typeof error === 'string' ? error : showValue(error);
+}
+
+/** What failed and where, for the log of an operator. */
+export const traceOf = (error: unknown): string => (error instanceof Error && error.stack) || messageOf(error);
+
 export function serializeError(error: unknown): SerializedError {
   if (error instanceof RuvLLMError) {
     return { code: error.code, message: error.message, data: error.data, isRetryable: error.isRetryable };
   }
-  const message = error instanceof Error ? error.message : typeof error === 'string' ? error : showValue(error);
-  return { code: 'internal', message, data: {}, isRetryable: false };
+  return { code: 'internal', message: messageOf(error), data: {}, isRetryable: false };
 }
 
 export function deserializeError(error: SerializedError): RuvLLMError {

@@ -1,5 +1,5 @@
 import type { Adapter } from '../adapters/index.ts';
-import { type RuvLLMError, serializeError } from '../core/errors.ts';
+import { messageOf, type RuvLLMError, serializeError } from '../core/errors.ts';
 import type { Engine } from './engine.ts';
 import type { OpenedEngine } from './open-engine.ts';
 import type { ModelReport, ModelSpec, ServerMessage } from './protocol.ts';
@@ -23,7 +23,6 @@ export interface RecoveryOptions {
 
 export function createRecovery({ spec, open, warn, post }: RecoveryOptions): Recovery {
   const adapters = new Map<number, Adapter>();
-  const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
   const fail = (id: number, error: unknown): EngineEvent => ({ type: 'failed', id, error: serializeError(error) });
 
   /** Requests with one that does not fit fail when they are added. */
@@ -33,7 +32,7 @@ export function createRecovery({ spec, open, warn, post }: RecoveryOptions): Rec
         engine.loadAdapter(id, adapter);
       } catch (error) {
         adapters.delete(id);
-        warn(`adapter ${id} could not be loaded again: ${reasonOf(error)}`);
+        warn(`adapter ${id} could not be loaded again: ${messageOf(error)}`);
       }
     }
   }
@@ -46,7 +45,7 @@ export function createRecovery({ spec, open, warn, post }: RecoveryOptions): Rec
       // Requests and aborts that arrive meanwhile still reach the lost engine.
       const opened = await open({ ...spec, kernels: 'auto', gpuLayers: 'auto', gpuMemoryBytes: null }).catch(
         (error: unknown) => {
-          warn(`the model could not be loaded again: ${reasonOf(error)}`);
+          warn(`the model could not be loaded again: ${messageOf(error)}`);
           return null;
         },
       );

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../core/clock.ts';
-import { RuvLLMError } from '../core/errors.ts';
+import { RuvLLMError, traceOf } from '../core/errors.ts';
 import { createAdmission } from '../runtime/requests/admission.ts';
 import { type BrowserGuardOptions, createBrowserGuard } from '../server/browser-guard.ts';
 import { describeFailure, refusal } from '../server/errors.ts';
@@ -285,7 +285,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     } catch (error) {
       response = failureOf(error, route, request, requestId);
       const isBug = !(error instanceof RuvLLMError);
-      if (isBug) logger.log('error', 'gateway', { requestId, reason: (error as Error).stack ?? String(error) });
+      if (isBug) logger.log('error', 'gateway', { requestId, reason: traceOf(error) });
     }
     const elapsedMs = clock.now() - startMs;
     metrics.countRequest(route?.path ?? 'unknown', response.status, elapsedMs / 1000);

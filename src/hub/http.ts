@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../core/errors.ts';
+import { messageOf, RuvLLMError } from '../core/errors.ts';
 import type { PullContext } from './pull-context.ts';
 
 const MAX_REDIRECTS = 10;
@@ -21,7 +21,7 @@ function isLoopback(url: URL): boolean {
 
 /** The innermost cause names the real error (ECONNREFUSED, ENOTFOUND); fetch only says "fetch failed". */
 function reasonOf(error: unknown): string {
-  let reason = error instanceof Error ? error.message : String(error);
+  let reason = messageOf(error);
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     reason = (cause as { code?: string }).code ?? cause.message;
   }

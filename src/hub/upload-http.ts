@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../core/errors.ts';
+import { messageOf, RuvLLMError } from '../core/errors.ts';
 import { fetchAllowed, readJson, toReply, withDeadline, type HttpReply } from './http.ts';
 import type { PullContext } from './pull-context.ts';
 
@@ -58,7 +58,7 @@ export async function sendForJson(context: PullContext, request: UploadRequest):
   try {
     return await readJson(reply, MAX_REPLY_BYTES, request.what);
   } catch (error) {
-    throw new RuvLLMError('upload_failed', error instanceof Error ? error.message : String(error));
+    throw new RuvLLMError('upload_failed', messageOf(error));
   }
 }
 

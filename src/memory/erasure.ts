@@ -20,6 +20,7 @@ import type { SessionIndex } from './sessions/sessions.ts';
 import { storedRecordsOf } from './stored/stored-records.ts';
 import type { WriteLocks } from './watched-store.ts';
 import { AUDIT_KIND, RECORD_KINDS, type FieldCondition, type MemoryStore, type RecordKind } from './types.ts';
+import { messageOf } from '../core/errors.ts';
 
 /** Erases tenants, users and requests with all registered parts; an interrupted erasure is completed by `resume`. */
 export interface Erasure extends Omit<ErasureRegistry, 'run'> {
@@ -122,7 +123,7 @@ export function createErasure(context: ErasureContext): Erasure {
       const { records } = await store.find(stateTenant, { kinds: ['state'], filter, order: 'oldest', limit: PAGE });
       for (const { body } of records) {
         await erase(body as unknown as ErasureTarget).catch((error: unknown) =>
-          report(`completing an erasure failed: ${error instanceof Error ? error.message : String(error)}`),
+          report(`completing an erasure failed: ${messageOf(error)}`),
         );
       }
     },

@@ -11,6 +11,7 @@ import { anthropicErrors } from './wire/anthropic/error-body.ts';
 import { isAnthropicClient } from './wire/anthropic/client.ts';
 import { collectIgnored, rejectField } from './wire/fields.ts';
 import { openaiErrors } from './wire/openai/error-body.ts';
+import { traceOf } from '../core/errors.ts';
 
 interface Incoming {
   readonly request: Request;
@@ -163,7 +164,7 @@ function readClientRequestId(headers: Headers): string | null {
 function describeForLog(error: unknown, { status, code, param }: Failure): LogFields {
   // A full queue is no bug: a stack per request would flood the log under load.
   if (status < 500 || code === 'overloaded' || isRefusal(error)) return { code, param };
-  return { code, param, reason: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  return { code, param, reason: traceOf(error) };
 }
 
 function pathOf(request: Request): string {

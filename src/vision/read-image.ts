@@ -4,6 +4,7 @@ import { readImageHeader } from './image-header.ts';
 import { IMAGE_LIMITS } from './image-limits.ts';
 import { decodePng } from './png/decode-png.ts';
 import type { RgbImage } from './rgb-image.ts';
+import { messageOf } from '../core/errors.ts';
 
 /** Decodes a PNG or JPEG; typed errors for everything else. */
 export async function readImage(bytes: Uint8Array): Promise<RgbImage> {
@@ -21,7 +22,7 @@ function decodeJpeg(bytes: Uint8Array): RgbImage {
       maxMemoryUsageInMB: IMAGE_LIMITS.maxJpegMemoryMb,
     });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw invalidImage(`the JPEG cannot be decoded: ${reason.slice(0, 200)}`);
   }
 }

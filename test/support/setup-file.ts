@@ -1,5 +1,6 @@
 // Vitest runs this before each test file.
-import { afterEach, expect } from 'vitest';
+import { afterAll, afterEach, expect } from 'vitest';
+import { processorMs } from '../../scripts/processor-time.mjs';
 import { runCleanups } from './after-tests.ts';
 import { useOwnFolders } from './own-folders.ts';
 import './same-bytes.ts';
@@ -10,3 +11,8 @@ useOwnFolders(process.env['RUVLLM_TEST_FOLDER']!, expect.getState().testPath!);
 process.env['RUVLLM_MEMORY_EMBEDDER'] ??= 'static';
 
 afterEach(runCleanups);
+
+// The reporter reads it: what a file takes on a machine that does nothing else.
+const before = processorMs();
+// eslint-disable-next-line no-empty-pattern -- vitest reads the names of fixtures from it
+afterAll(({}, { meta }) => Object.assign(meta, { processorMs: processorMs() - before }));

@@ -15,6 +15,8 @@ export interface FileReport {
   readonly file: string;
   /** With imports and hooks. */
   readonly ms: number;
+  /** With the processes that it started and that have ended. */
+  readonly processorMs: number;
   readonly passed: number;
   readonly skipped: number;
   readonly failures: readonly FailureReport[];
@@ -47,6 +49,7 @@ function describeModule(module: TestModule, root: string): FileReport {
   return {
     file: relative(root, module.moduleId).replaceAll('\\', '/'),
     ms: Math.round(collectDuration + setupDuration + duration),
+    processorMs: (module.meta() as { processorMs?: number }).processorMs ?? 0,
     passed: inState('passed').length,
     skipped: inState('skipped').length,
     failures: [...failed, ...around],

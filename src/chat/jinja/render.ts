@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import { createBudget } from './budget.ts';
 import { createGlobals } from './globals.ts';
 import type { TemplateClock } from './globals.ts';
@@ -33,7 +33,7 @@ export function renderTemplate(job: RenderJob): string {
   } catch (error) {
     if (error instanceof RuvLLMError) throw error;
     // A stack overflow (RangeError) is caught here if the host's stack was nearly full before the render.
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new RuvLLMError('template_error', `chat template failed: ${reason}`, { cause: error });
   }
 }

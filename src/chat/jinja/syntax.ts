@@ -1,5 +1,5 @@
 import { parse, tokenize } from '@huggingface/jinja';
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import { locateParseError, locateTokenError } from './error-position.ts';
 import type { TemplateLimits } from './limits.ts';
 
@@ -75,7 +75,7 @@ export function parseTemplate(source: string, limits: TemplateLimits): ProgramNo
     return parse(tokens);
   } catch (error) {
     if (error instanceof RuvLLMError) throw error;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     const position =
       tokens === null ? locateTokenError(source, tokenizeSource) : locateParseError(source, tokens, parse);
     const reason = position === null ? 'unexpected end, a tag is not closed' : `${message} (${position})`;

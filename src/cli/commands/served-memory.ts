@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { SERVE_DEFAULTS } from './serve-flags.ts';
 import { defaultBackupFolder, defaultMemoryFolder } from '../../node/memory/default-folders.ts';
@@ -136,7 +136,7 @@ function followStart(
         await useEmbedder(found.options);
       } catch (error) {
         if (io.signal.aborted) return;
-        reason = error instanceof Error ? error.message : String(error);
+        reason = messageOf(error);
         output.note(`memory: similarity search is unavailable: ${reason}`);
       }
       if (reason === null) state = null;

@@ -2,6 +2,7 @@ import type { OpenMemoryOptions } from '../../node/memory/open-memory.ts';
 import type { CommandContext } from '../command.ts';
 import { fetchModel, type OnProgress, withProgress } from '../load-model.ts';
 import { readEmbedderChoice, readProjectionPath } from './embedder-flag.ts';
+import { messageOf } from '../../core/errors.ts';
 
 export interface FoundEmbedder {
   readonly options: Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'projection' | 'reindex'>;
@@ -37,7 +38,7 @@ export async function findEmbedder(
     return { options: { modelPath, embedder: 'model', ...projection }, fallbackReason: null };
   } catch (error) {
     if (context.io.signal?.aborted === true) throw error;
-    const fallbackReason = error instanceof Error ? error.message : String(error);
+    const fallbackReason = messageOf(error);
     // The encoder comes back: its vectors must not be replaced meanwhile.
     const modelPath = await chatModelPath();
     if (modelPath === null) return { options: { modelPath }, fallbackReason };

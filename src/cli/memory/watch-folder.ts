@@ -2,6 +2,7 @@ import { watch } from 'node:fs';
 import type { CommandContext } from '../command.ts';
 import type { DocumentAdder } from './add-documents.ts';
 import type { DocumentPath } from './document-files.ts';
+import { messageOf } from '../../core/errors.ts';
 
 /** Editors write a file in several steps. */
 const DEBOUNCE_MS = 300;
@@ -63,7 +64,7 @@ export async function watchFolder(
       } catch (error) {
         if (io.signal.aborted) return;
         // A server that restarts or a folder that is away for a moment does not end the watch.
-        output.note(`not updated: ${error instanceof Error ? error.message : String(error)}`);
+        output.note(`not updated: ${messageOf(error)}`);
       }
     }
   } finally {

@@ -2,6 +2,7 @@ import { createKvCache } from '../../kv-cache/kv-cache.ts';
 import type { SequencePages } from '../../kv-cache/sequence-pages.ts';
 import type { LoadedModel, StepBatch } from '../../models/types.ts';
 import type { Sequence } from '../sequence.ts';
+import { messageOf } from '../../core/errors.ts';
 
 /** A sequence whose next tokens are wanted. */
 export interface DraftRequest {
@@ -159,7 +160,7 @@ export function createDraftModel(model: LoadedModel, options: { maxContext: numb
         }
         return results;
       } catch (error) {
-        problem = error instanceof Error ? error.message : String(error);
+        problem = messageOf(error);
         return results.map(() => []);
       }
     },

@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import { hashText } from '../../memory/common/ids.ts';
 import { textFromFloats, textToFloats } from '../router-training/router-line.ts';
 import type { ForeignRoutes } from '../router-training/router-trainer.ts';
@@ -67,7 +67,7 @@ export function createFederation(context: FederationContext): Federation {
     records.changePeer(tenant, key, (one) => ({
       ...one,
       numRefused: one.numRefused + 1,
-      lastRefusal: (error instanceof Error ? error.message : String(error)).slice(0, 1024),
+      lastRefusal: messageOf(error).slice(0, 1024),
     }));
 
   async function accept(tenant: string, bundle: Bundle, receiver: Receiver) {

@@ -2,6 +2,7 @@ import { createLruMap } from '../../memory/common/lru-map.ts';
 import type { RankCandidates, Rerank } from '../../memory/search/rerank.ts';
 import { toRankQuery } from '../graph-attention/reranker.ts';
 import type { KeptReranker } from '../graph-attention/reranker-store.ts';
+import { messageOf } from '../../core/errors.ts';
 
 /** Age after which the store is read again, while the cached one keeps ranking: another process may have changed it. */
 const FRESH_MS = 30_000;
@@ -80,5 +81,3 @@ export function createTenantRerankers({ active, now, report }: TenantRerankersCo
     },
   };
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

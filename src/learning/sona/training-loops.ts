@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 import type { LearnedVersion } from '../versions/version-log.ts';
 import { consolidate, type ConsolidateContext, type ConsolidateReport, type ConsolidateRun } from './consolidate.ts';
@@ -52,7 +52,7 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
     };
     const report = await consolidate(context, { tenant, model, signal, ...plan })
       .catch((error: unknown) => {
-        note(error instanceof Error ? error.message : String(error), false);
+        note(messageOf(error), false);
         throw error;
       })
       // The weights for training take as much memory as those that serve.

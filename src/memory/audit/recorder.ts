@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import type { Eventually } from '../common/eventually.ts';
 import type { Foreground } from '../common/foreground.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
@@ -148,7 +148,7 @@ export async function openAuditRecorder(context: RecorderContext): Promise<Audit
         } else if (!(await writer.linkBatch())) return;
       }
     } catch (error) {
-      lastError = error instanceof Error ? error.message : String(error);
+      lastError = messageOf(error);
       backoff = Math.min(backoff * 2, MAX_BACKOFF);
       throw error;
     } finally {

@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import type { MemoryServices } from '../common/services.ts';
 import { auditFromRecord, auditToRecord, isTombstone } from '../schemas/audit.ts';
 import { AUDIT_KIND, type JsonValue, type MemoryStore } from '../types.ts';
@@ -98,7 +98,7 @@ async function readView({ store, services }: VerifyContext, tenant: string): Pro
   // After the head: segments that it names are there.
   const manifests = await readManifests(store, tenant).then(
     (stored) => stored.map(({ manifest }) => manifest),
-    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+    (error: unknown) => (error instanceof Error ? error : new Error(messageOf(error))),
   );
   return { head, manifests };
 }
@@ -213,7 +213,7 @@ async function verifyOnce(context: VerifyContext, tenant: string, view: ChainVie
   } catch (error) {
     // A store that cannot be asked now says nothing about the log; one that is damaged does.
     if (error instanceof RuvLLMError && error.isRetryable && error.data['isDamaged'] !== true) throw error;
-    brokenAt = { sequence: walk.sequence + 1, reason: error instanceof Error ? error.message : String(error) };
+    brokenAt = { sequence: walk.sequence + 1, reason: messageOf(error) };
   }
   const lost = await findRuns(context.store, context.stateTenant, false);
   const gaps = lost.flatMap(({ run }) => {

@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import type { Schedule } from './services.ts';
 
 /**
@@ -32,7 +32,7 @@ export function createEventually(schedule: Schedule, report: (message: string) =
         await task();
       } catch (error) {
         if (isPassing(error)) return retryLater(Math.min(MAX_RETRY_MS, 2 * delayMs));
-        report(`opening the memory failed: ${error instanceof Error ? error.message : String(error)}`);
+        report(`opening the memory failed: ${messageOf(error)}`);
       }
       late.shift();
     }

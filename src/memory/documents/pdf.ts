@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import { DOCUMENT_LIMITS } from './limits.ts';
 import type { DocumentBlock, ParsedDocument } from './types.ts';
 
@@ -44,7 +44,7 @@ export function linesOfPage(items: readonly TextItem[]): PdfLine[] {
 }
 
 function damaged(sizeBytes: number, error: unknown): RuvLLMError {
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   const isLocked = error instanceof Error && error.name === 'PasswordException';
   const message = isLocked ? `the PDF needs a password (${sizeBytes} bytes)` : `the PDF is damaged (${sizeBytes} bytes): ${reason}`; // prettier-ignore
   return new RuvLLMError('invalid_text', message, { cause: error, data: { sizeBytes } });

@@ -21,6 +21,7 @@ import {
 } from './inputs.ts';
 import { defineOperation, refuseInput, type MemoryOperation } from './operation.ts';
 import { plainRecord, plainReport } from './plain.ts';
+import { messageOf } from '../../core/errors.ts';
 
 /** Of a text in a list; `memory.get` returns all of it. */
 const MAX_PREVIEW = 4096;
@@ -205,10 +206,7 @@ const check = defineOperation({
   input: z.strictObject({}),
   async run(memory) {
     const { degraded } = await memory.stats(null);
-    const damage = await memory.store.checkIntegrity().then(
-      () => null,
-      (error: unknown) => (error instanceof Error ? error.message : String(error)),
-    );
+    const damage = await memory.store.checkIntegrity().then(() => null, messageOf);
     const problems = [degraded, damage].filter((problem) => problem !== null);
     return { isIntact: problems.length === 0, problems };
   },

@@ -1,5 +1,5 @@
 import { covers, type ErasurePart } from '../../core/erasure.ts';
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import type { Schedule } from '../common/services.ts';
 import type { NewTurn, SessionChange, SessionIndex } from './sessions.ts';
 
@@ -64,7 +64,7 @@ export function createWaitingTurns({ sessions, newId, schedule, report }: Waitin
         if (!(await sessions().hasTurn(next.tenant, next.turn.id))) await store(next);
       } catch (error) {
         if (isOfDisk(error)) return;
-        report(`storing a session turn failed: ${error instanceof Error ? error.message : String(error)}`);
+        report(`storing a session turn failed: ${messageOf(error)}`);
       }
       // An erasure may have removed it meanwhile.
       if (waiting[0] === next) waiting.shift();

@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import type { Sha256 } from '../common/services.ts';
 import { withBuilders } from '../record-builders.ts';
 import type { MemoryStore } from '../types.ts';
@@ -49,7 +49,6 @@ const isLostServer = (error: RuvLLMError | null): boolean => error?.data['isConn
 /** Of the data, whether of one record or of the database: it stays until it is repaired. */
 const isDamage = (error: unknown): error is RuvLLMError =>
   isOfDisk(error) && (error.data['isDamaged'] === true || /malformed|not a database/.test(String(error.data['sqlite'] ?? ''))); // prettier-ignore
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
  * A store that cannot be opened is replaced by one in memory. One that fails later is not: its records would seem to be gone,

@@ -2,6 +2,7 @@ import { createLexicalIndex, type LexicalIndex, type RowTest } from '../lexical/
 import { type LexicalHit, type LexicalQuery, searchLexical } from '../lexical/search-lexical.ts';
 import type { RecordKind } from '../types.ts';
 import type { Tenant } from './sealer.ts';
+import { messageOf } from '../../core/errors.ts';
 
 /** The texts of one tenant and kind. */
 export interface LexicalSetRef {
@@ -195,5 +196,3 @@ export function createLexicalSets(options: LexicalSetsOptions): LexicalSets {
     },
   };
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

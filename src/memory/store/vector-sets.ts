@@ -1,4 +1,5 @@
 import type { VectorFilter, VectorHit, VectorIndex, VectorQuery } from '../vector-index/types.ts';
+import { messageOf } from '../../core/errors.ts';
 
 /** The vectors of one tenant, kind and space. */
 export interface VectorSetRef {
@@ -262,5 +263,3 @@ async function addAll(index: VectorIndex, added: ReadonlyMap<number, Float32Arra
 export function createRowFilter(rows: ReadonlySet<number>): VectorFilter {
   return { has: (row) => rows.has(row), size: rows.size, keys: () => rows };
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

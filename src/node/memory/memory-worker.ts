@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import * as files from 'node:fs';
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import { assert, RuvLLMError, serializeError } from '../../core/errors.ts';
+import { assert, messageOf, RuvLLMError, serializeError } from '../../core/errors.ts';
 import type { StaticEmbedder } from '../../memory/embedder/static-embedder.ts';
 import { createObjectServer } from '../../memory/remote/remote-objects.ts';
 import type { RemoteCall } from '../../core/remote-calls.ts';
@@ -128,7 +128,7 @@ async function openPostgres(place: string, { masterKey }: MemoryWorkerData): Pro
       return memory;
     } catch (error) {
       if (isLost(error)) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       // Until someone corrects it, it is as if the server were away: no request may be refused as invalid.
       throw new RuvLLMError('io', reason, { cause: error, isRetryable: true, data: { isConnectionLost: true } });
     }

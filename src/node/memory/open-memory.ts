@@ -21,6 +21,7 @@ import { defaultBackupFolder, defaultMemoryFolder } from './default-folders.ts';
 import { openDocumentThread } from './document-thread.ts';
 import { createRequestEmbedder, createThreadEmbedder } from './request-embedder.ts';
 import { spawnMemory } from './spawn-memory.ts';
+import { messageOf } from '../../core/errors.ts';
 
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
@@ -287,7 +288,7 @@ async function findEncoderOr(isOptional: boolean, report: (message: string) => v
     return await findEncoder();
   } catch (error) {
     if (!isOptional) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     report(`the sentence encoder is unavailable (${reason}): searches by meaning are not possible`);
     return null;
   }

@@ -1,4 +1,5 @@
 import type { BackupReport } from '../../memory/remote/protocol.ts';
+import { messageOf } from '../../core/errors.ts';
 
 export interface ScheduledBackups {
   /** Why the last backup failed; null: it did not. */
@@ -42,7 +43,7 @@ export function scheduleBackups(options: ScheduleOptions): ScheduledBackups {
       dueMs = now() + everyMs;
       report(`${numRecords} records in ${path}`);
     } catch (error) {
-      problem = error instanceof Error ? error.message : String(error);
+      problem = messageOf(error);
       dueMs = now() + Math.min(everyMs, RETRY_MS);
       report(`failed: ${problem}`);
     }

@@ -2,6 +2,7 @@ import { createSha256, sha256, toHex } from '../../core/sha256.ts';
 import { encodeNamespace } from '../../kv-cache/cache-namespace.ts';
 import type { PageTier, SpillSpace, SpillStore } from '../../kv-cache/types.ts';
 import type { SealedLog } from './sealing/sealed-log.ts';
+import { messageOf } from '../../core/errors.ts';
 
 /**
  * KV pages of one model in a sealed log. The engine reads pages in the middle of a step, and browsers decrypt only asynchronously:
@@ -76,7 +77,7 @@ export function createSpillLog({ log, records, limitBytes, warn }: SpillLogOptio
   }
   function fail(error: unknown): void {
     counts.numFailedWrites++;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     if (lastFailure === null) warn(`KV pages are not stored: ${message}`);
     lastFailure = message;
   }

@@ -1,5 +1,5 @@
 import { isWholeTenant } from '../../core/erasure.ts';
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { nameId } from '../../memory/common/ids.ts';
@@ -128,7 +128,7 @@ export function createFeedbackLog({
       }
       return correction === null ? null : await corrections.remember(tenant, after);
     } catch (error) {
-      report(`remembering a correction failed: ${error instanceof Error ? error.message : String(error)}`);
+      report(`remembering a correction failed: ${messageOf(error)}`);
       return null;
     }
   }
@@ -146,7 +146,7 @@ export function createFeedbackLog({
       if ((await corrections.reconsider(tenant, after)) === 0) return '';
       return after.verdict === 'failure' ? OF_REJECTED : OF_RESTORED;
     } catch (error) {
-      report(`rating a correction failed: ${error instanceof Error ? error.message : String(error)}`);
+      report(`rating a correction failed: ${messageOf(error)}`);
       return '';
     }
   }
@@ -162,7 +162,7 @@ export function createFeedbackLog({
         });
       }
     } catch (error) {
-      report(`storing the outcome of feedback failed: ${error instanceof Error ? error.message : String(error)}`);
+      report(`storing the outcome of feedback failed: ${messageOf(error)}`);
     }
     return outcome;
   }
@@ -172,7 +172,7 @@ export function createFeedbackLog({
     void track(
       rate(tenant, feedback).catch((error: unknown) => {
         if (error instanceof RuvLLMError && error.code === 'not_found') return; // deleted meanwhile
-        report(`storing implicit feedback failed: ${error instanceof Error ? error.message : String(error)}`);
+        report(`storing implicit feedback failed: ${messageOf(error)}`);
       }),
     );
   }
@@ -220,11 +220,11 @@ export function createFeedbackLog({
       const { requestId, verdict, quality, sessionId, retrieved: sources } = rated.after;
       const id = nameId(services.sha256, tenant, ...trajectoryName(requestId));
       await memory.graph.rate(tenant, { id, verdict, sources }).catch((error: unknown) => {
-        report(`rating sources failed: ${error instanceof Error ? error.message : String(error)}`);
+        report(`rating sources failed: ${messageOf(error)}`);
       });
       if (sessionId !== null && quality !== null) {
         await memory.sessions.rateTurn(tenant, sessionId, requestId, quality).catch((error: unknown) => {
-          report(`rating a turn failed: ${error instanceof Error ? error.message : String(error)}`);
+          report(`rating a turn failed: ${messageOf(error)}`);
         });
       }
       const remembered = await remember(tenant, feedback, rated);

@@ -1,6 +1,6 @@
 import { createAdapter } from '../../adapters/index.ts';
 import { isWholeTenant } from '../../core/erasure.ts';
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import type { Probe } from '../../learning/sona/probes.ts';
 import { createSona, type InstantReport, type Sona } from '../../learning/sona/sona.ts';
 import type { SonaOptions } from '../../learning/sona/options.ts';
@@ -80,8 +80,7 @@ export function createLearning(context: LearningContext): Learning {
   const others = new Set<LearningPart>();
   let isClosed = false;
   const keyOf = (tenant: string, id: string): string => JSON.stringify([tenant, id]);
-  const tell = (doing: string, error: unknown): void =>
-    report(`${doing} failed: ${error instanceof Error ? error.message : String(error)}`);
+  const tell = (doing: string, error: unknown): void => report(`${doing} failed: ${messageOf(error)}`);
 
   async function runDueLoops(): Promise<void> {
     await sona.uses.flush();
@@ -113,7 +112,7 @@ export function createLearning(context: LearningContext): Learning {
       return reason === null ? await sona.instantAdapt(tenant, rated.after) : skipLearning(reason);
     } catch (error) {
       if (!(error instanceof RuvLLMError) || error.code !== 'not_loaded') tell('learning from one answer', error);
-      return skipLearning(error instanceof Error ? error.message : String(error));
+      return skipLearning(messageOf(error));
     }
   }
 

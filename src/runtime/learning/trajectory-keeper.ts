@@ -2,6 +2,7 @@ import type { NewTrajectory, Trajectories } from '../../learning/trajectories/tr
 import { countAtOnce } from '../../memory/common/foreground.ts';
 import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
+import { messageOf } from '../../core/errors.ts';
 
 /** Stores trajectories in small batches while the memory is idle. */
 export interface TrajectoryKeeper {
@@ -51,7 +52,7 @@ export function createTrajectoryKeeper({
     } catch (error) {
       // Written one by one, so that only the rejected one is lost.
       if (some.length > 1) for (const one of some) await write([one]);
-      else report(`storing a request for learning failed: ${error instanceof Error ? error.message : String(error)}`);
+      else report(`storing a request for learning failed: ${messageOf(error)}`);
     }
   }
 

@@ -1,5 +1,5 @@
 import { covers, type DataOwner } from '../../core/erasure.ts';
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
@@ -106,7 +106,7 @@ export function createRequestMemory(
       return await work;
     } catch (error) {
       // Once, because a full disk would fail every request.
-      if (!hasFailed) report(`${doing} failed: ${error instanceof Error ? error.message : String(error)}`);
+      if (!hasFailed) report(`${doing} failed: ${messageOf(error)}`);
       hasFailed = true;
       return null;
     }

@@ -6,6 +6,7 @@ import { statePut } from '../../memory/common/store-access.ts';
 import { count, name, parseStored, text, timeMs } from '../../memory/schemas/primitives.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 import type { ErrorPatterns, Problem } from './types.ts';
+import { messageOf } from '../../core/errors.ts';
 
 const RECORD = 'error-patterns';
 /** Of a tenant; the rarest and oldest make room. */
@@ -44,7 +45,6 @@ export function createErrorPatterns(
     const { patterns } = parseStored<z.infer<typeof stored>>(stored, record.body, `error patterns of ${tenant}`);
     return { patterns, version: record.version };
   }
-  const describe = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
   return {
     async frequent(tenant, subjects) {
@@ -56,7 +56,7 @@ export function createErrorPatterns(
           .slice(0, MAX_SHOWN)
           .map(({ message }) => message);
       } catch (error) {
-        report(`reading error patterns failed: ${describe(error)}`);
+        report(`reading error patterns failed: ${messageOf(error)}`);
         return [];
       }
     },
@@ -73,7 +73,7 @@ export function createErrorPatterns(
           ]);
         });
       } catch (error) {
-        report(`storing error patterns failed: ${describe(error)}`);
+        report(`storing error patterns failed: ${messageOf(error)}`);
       }
     },
   };

@@ -1,6 +1,6 @@
 import { type Clock, systemClock, within } from '../../core/clock.ts';
 import { isWholeTenant } from '../../core/erasure.ts';
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import { type HeardPattern, hearPatterns, nearPatterns } from '../../learning/reasoning-bank/near-patterns.ts';
 import {
   expectedLatencies,
@@ -107,7 +107,7 @@ export function createRouting({ config, memory, now, seed, report, clock = syste
       return await routers.bank.search(tenant, { ...embedded, k: NUM_PATTERNS });
     } catch (error) {
       // The request continues without patterns.
-      report(`the search for patterns failed: ${error instanceof Error ? error.message : String(error)}`);
+      report(`the search for patterns failed: ${messageOf(error)}`);
       return [];
     }
   }

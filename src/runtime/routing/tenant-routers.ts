@@ -10,6 +10,7 @@ import { createLruMap } from '../../memory/common/lru-map.ts';
 import type { Memory } from '../../memory/memory.ts';
 import type { LearnedSampling, RouterParameters } from '../../memory/schemas/policy.ts';
 import type { RouteConfig } from './route-config.ts';
+import { messageOf } from '../../core/errors.ts';
 
 /** The router policy of a tenant, with the router loaded. */
 export interface TenantRouter {
@@ -81,7 +82,7 @@ export function createTenantRouters(
     const { version, sampling } = parameters;
     const router = await readRouter(tenant, parameters).catch((error: unknown) => {
       // Without a readable router the safe default answers.
-      report(`reading a router failed: ${error instanceof Error ? error.message : String(error)}`);
+      report(`reading a router failed: ${messageOf(error)}`);
       return null;
     });
     return { policyVersion, version, router, sampling, hasPatterns };
@@ -92,7 +93,7 @@ export function createTenantRouters(
     if (begun !== undefined) return begun;
     const reading = read(tenant)
       .catch((error: unknown) => {
-        report(`reading the router policy failed: ${error instanceof Error ? error.message : String(error)}`);
+        report(`reading the router policy failed: ${messageOf(error)}`);
         return NO_ROUTER;
       })
       .then((value) => {

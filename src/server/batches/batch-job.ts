@@ -56,5 +56,3 @@ export function addResults(
     added.length === 0 ? null : withLease(context, countResults(batch, added));
   return batches.change(tenant, id, count, results);
 }
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

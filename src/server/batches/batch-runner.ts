@@ -1,5 +1,6 @@
 import { onAbort } from '../../core/abort.ts';
-import { type BatchJob, LEASE_MS, messageOf, type RunBatchContext } from './batch-job.ts';
+import { messageOf } from '../../core/errors.ts';
+import { type BatchJob, LEASE_MS, type RunBatchContext } from './batch-job.ts';
 import { runBatch } from './run-batch.ts';
 import type { Batch } from './types.ts';
 

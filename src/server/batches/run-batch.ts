@@ -1,11 +1,12 @@
 import { delay } from '../../core/clock.ts';
 import type { LineResult } from '../../runtime/lower-layers.ts';
-import { addResults, type BatchJob, LEASE_MS, messageOf, type RunBatchContext, withLease } from './batch-job.ts';
+import { addResults, type BatchJob, LEASE_MS, type RunBatchContext, withLease } from './batch-job.ts';
 import { endBatch } from './end-batch.ts';
 import { checkLines, divideLines, isEmptyLine, isInputLine, readLine } from './input-lines.ts';
 import { answeredLine } from './result-line.ts';
 import { runLine } from './run-line.ts';
 import { type Batch, isOpen } from './types.ts';
+import { messageOf } from '../../core/errors.ts';
 
 const RETRY_MS = 5000;
 

@@ -7,6 +7,7 @@ import { PROMPT_BLOCKS_HEADER, writePromptBlocks } from '../fleet/prompt-blocks.
 import type { SseMessage } from '../sse.ts';
 import { writeMemoryBlock } from '../wire/memory-block.ts';
 import type { AnswerHead } from '../wire/openai/chat-response.ts';
+import { traceOf } from '../../core/errors.ts';
 
 /** Fields of every object of an answer; the id is that of the request with the format's prefix. */
 export function answerHead(
@@ -43,7 +44,7 @@ export function toSseError(
       logger.log(failure.status >= 500 ? 'error' : 'warn', 'stream failed', {
         requestId,
         code: failure.code,
-        ...(failure.status < 500 ? {} : { reason: error instanceof Error ? (error.stack ?? '') : String(error) }),
+        ...(failure.status < 500 ? {} : { reason: traceOf(error) }),
       });
     }
     return { ...(event === undefined ? {} : { event }), data: JSON.stringify(errors.body(failure, requestId)) };

@@ -1,6 +1,7 @@
 import { refusal } from '../errors.ts';
 import type { Exchange } from '../route.ts';
 import type { StoredObject, StoredType } from './types.ts';
+import { messageOf } from '../../core/errors.ts';
 
 const NAMES: Readonly<Record<StoredType, string>> = {
   response: 'response',
@@ -55,6 +56,6 @@ export async function storeAnswer({ caller, services }: Exchange, writing: Promi
   try {
     return (await writing) !== false || refuse('it exceeds the limit of stored bytes');
   } catch (error) {
-    return refuse(error instanceof Error ? error.message : String(error));
+    return refuse(messageOf(error));
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { covers, type DataOwner, type ErasurePart, type ErasureSubject } from '../../core/erasure.ts';
-import { RuvLLMError } from '../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../core/errors.ts';
 import { createSerialQueues } from '../../core/serial-queues.ts';
 import type { StoredRecords } from '../../runtime/lower-layers.ts';
 import type { ServerLimits } from '../limits.ts';
@@ -120,7 +120,7 @@ export function createObjectStore(context: ObjectStoreContext): ObjectStore {
   }
 
   function reportFailure(doing: string, error: unknown): void {
-    report(`${doing} failed: ${error instanceof Error ? error.message : String(error)}`);
+    report(`${doing} failed: ${messageOf(error)}`);
   }
 
   /** Once for a tenant, because every write reads its index again. */

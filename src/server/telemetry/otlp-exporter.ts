@@ -2,6 +2,7 @@ import { type Clock, delay } from '../../core/clock.ts';
 import { type EndedSpan, type Scope, writeMetrics, writeTraces } from './otlp-json.ts';
 import type { OtlpOptions } from './otlp-options.ts';
 import type { MetricFamily } from '../metrics/registry.ts';
+import { messageOf } from '../../core/errors.ts';
 
 /** Sends spans and metrics to a collector in the background. It never delays a request: spans that do not fit are dropped and counted. */
 export interface OtlpExporter {
@@ -75,7 +76,7 @@ export function createOtlpExporter(context: ExporterContext): OtlpExporter {
       return { reason: `status ${response.status}`, waitMs };
     } catch (error) {
       const cause = (error as { cause?: { code?: string } }).cause?.code;
-      return { reason: cause ?? (error instanceof Error ? error.message : String(error)), waitMs: 0 };
+      return { reason: cause ?? messageOf(error), waitMs: 0 };
     }
   }
 
@@ -141,7 +142,7 @@ export function createOtlpExporter(context: ExporterContext): OtlpExporter {
       const plan = (): void => {
         cancelMetrics = clock.setTimer(options.metricsEveryMs, () => {
           void pushMetrics!()
-            .catch((error: unknown) => report(`reading metrics failed: ${String(error)}`))
+            .catch((error: unknown) => report(`reading metrics failed: ${messageOf(error)}`))
             .finally(() => {
               if (!isClosed) plan();
             });

@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../../core/errors.ts';
 import type { MemoryStore } from '../../types.ts';
 import { createInMemoryStore, type InMemoryStoreLimits } from '../in-memory/in-memory-store.ts';
 import { decodeChange, encodeChange, type StoreChange } from './log-entry.ts';
@@ -96,9 +96,7 @@ export async function openLoggedStore(options: LoggedStoreOptions): Promise<Logg
     }
     if (log.sizeBytes > Math.max(MIN_COMPACT_BYTES, COMPACT_FACTOR * baseBytes)) {
       await compact().catch((error: unknown) => {
-        report(
-          `the log of the memory could not be rewritten: ${error instanceof Error ? error.message : String(error)}`,
-        );
+        report(`the log of the memory could not be rewritten: ${messageOf(error)}`);
       });
     }
     return result;

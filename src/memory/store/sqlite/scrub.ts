@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../../core/errors.ts';
 import { numberOf, textOf } from '../row-values.ts';
 import type { Tenant } from '../sealer.ts';
 import { openRow } from './record-row.ts';
@@ -26,7 +26,7 @@ export async function scrubRows({ database, tenants, isEnded, defer, onDamaged }
     try {
       return run();
     } catch (error) {
-      onDamaged(error instanceof Error ? error.message : String(error));
+      onDamaged(messageOf(error));
       return null;
     }
   };

@@ -1,4 +1,4 @@
-import { RuvLLMError, type ErrorCode } from '../../../core/errors.ts';
+import { type ErrorCode, messageOf, RuvLLMError } from '../../../core/errors.ts';
 
 export type SqlValue = number | string | Uint8Array | null;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
@@ -31,7 +31,7 @@ const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
 /** An error of the database, marked by `data.sqlite`. */
 export function toSqlError(error: unknown, isDiskFull: () => boolean = () => false): RuvLLMError {
   if (error instanceof RuvLLMError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   const code = CODES.find(([pattern]) => pattern.test(reason))?.[1] ?? 'internal';
   return new RuvLLMError(code === 'io' && isDiskFull() ? 'disk_full' : code, `the memory's database: ${reason}`, {
     cause: error,

@@ -1,4 +1,4 @@
-import { type ErrorCode, RuvLLMError } from '../../../core/errors.ts';
+import { type ErrorCode, messageOf, RuvLLMError } from '../../../core/errors.ts';
 
 const CODES: Readonly<Record<string, ErrorCode>> = {
   NotFoundError: 'not_found',
@@ -13,7 +13,7 @@ export function toStorageError(error: unknown, what: string): RuvLLMError {
   if (error instanceof RuvLLMError) return error;
   const name = error instanceof Error ? error.name : '';
   const code = CODES[name] ?? 'io';
-  const reason = code === 'in_use' ? 'another tab has it open' : error instanceof Error ? error.message : String(error);
+  const reason = code === 'in_use' ? 'another tab has it open' : messageOf(error);
   return new RuvLLMError(code, `${what}: ${reason}`, { cause: error, data: { what, reason: name } });
 }
 

@@ -1,4 +1,4 @@
-import { RuvLLMError, type ErrorCode } from '../../../core/errors.ts';
+import { type ErrorCode, messageOf, RuvLLMError } from '../../../core/errors.ts';
 
 /** errno → cause; everything else is `io`. EDQUOT is a full quota: the same remedy as a full disk. */
 const CODES: Readonly<Record<string, ErrorCode>> = {
@@ -18,7 +18,7 @@ export function errnoOf(error: unknown): string | null {
 export function toFileError(error: unknown, doing: string, path: string): RuvLLMError {
   if (error instanceof RuvLLMError) return error;
   const errno = errnoOf(error);
-  const reason = errno ?? (error instanceof Error ? error.message : String(error));
+  const reason = errno ?? messageOf(error);
   return new RuvLLMError(CODES[errno ?? ''] ?? 'io', `${doing} ${path}: ${reason}`, {
     cause: error,
     data: { path, errno },

@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../../core/errors.ts';
 import { ENTRY_LIFE_MS, type FleetBus, HEARTBEAT_MS, type KeptEntry } from '../../../gateway/shared/fleet-bus.ts';
 
 export interface NatsBusOptions {
@@ -108,7 +108,7 @@ export async function openNatsBus(options: NatsBusOptions): Promise<FleetBus> {
   function fail(error: unknown): void {
     if (isClosed) return;
     bucket = null;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const hint = /jetstream/i.test(reason) ? '; start nats-server with --jetstream' : '';
     setConnected(false, `${reason}${hint}`);
     clearTimeout(retry);
@@ -146,7 +146,7 @@ export async function openNatsBus(options: NatsBusOptions): Promise<FleetBus> {
       });
     } catch (error) {
       // Processes of a fleet start in any order. Not by `waitOnFirstConnect`, which would keep a process that stops alive.
-      report(error instanceof Error ? error.message : String(error));
+      report(messageOf(error));
       if (isClosed) return;
       retry = setTimeout(() => void start(), RECONNECT_MS);
       retry.unref();

@@ -4,6 +4,7 @@ import { createNativePackFactory } from '../../../kernels/native/native-pack.ts'
 import { createReferencePackFactory } from '../../../kernels/reference/reference-pack.ts';
 import { findKernelFault } from '../../../kernels/self-check.ts';
 import { inspectNativeBuilds, type NativeBuildState } from './native-addon.ts';
+import { messageOf } from '../../../core/errors.ts';
 
 /** More threads find no other faults, but take time to start. */
 const MAX_CHECK_THREADS = 8;
@@ -40,7 +41,7 @@ export function checkNativeBuild(native: NativeBuild, { numThreads, types }: Nat
     findKernelFault(createNativePackFactory(native), createReferencePackFactory(), threads, types).then(
       (fault) => (fault === null ? null : `computes wrong: ${fault}`),
       // A pack that cannot even start, for example without external array buffers, is no better than a wrong one.
-      (error: unknown) => `fails its self-check: ${error instanceof Error ? error.message : String(error)}`,
+      (error: unknown) => `fails its self-check: ${messageOf(error)}`,
     );
   answers.set(key, answer);
   return answer;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { RuvLLMError } from '../../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../../core/errors.ts';
 import { NATIVE_ABI, type NativeAddon, type NativeBuild } from '../../../kernels/native/addon.ts';
 import { type Libc, readLibc } from '../process/libc.ts';
 import { findLibraryFault, type LibraryHost } from '../files/library-file.ts';
@@ -89,7 +89,7 @@ function load(folder: URL, build: string, abi: number): LoadedAddon | NativeProb
     };
   } catch (error) {
     // No library at all, or one linked against a newer C library: as good as not there, but worth saying.
-    const reason = error instanceof Error ? error.message.split('\n')[0] : String(error);
+    const reason = messageOf(error).split('\n')[0];
     return { kind: 'broken', message: `cannot be loaded: ${reason} (${REPAIR})` };
   }
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { RuvLLMError } from '../../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../../core/errors.ts';
 import type { HubPlatform } from '../../../hub/platform.ts';
 import { errnoOf } from '../files/file-errors.ts';
 import { nodeHubFiles } from '../files/hub-files.ts';
@@ -18,7 +18,7 @@ async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
     for await (const chunk of input.pipe(stream)) yield chunk as Uint8Array;
   } catch (error) {
     if (error instanceof RuvLLMError) throw error;
-    const reason = errnoOf(error) ?? String(error);
+    const reason = errnoOf(error) ?? messageOf(error);
     throw new RuvLLMError('download_failed', `gzip data is damaged or cut off: ${reason}`, { cause: error });
   } finally {
     input.destroy();

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { RuvLLMError } from '../../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../../core/errors.ts';
 import type { JsonRpcMessage } from '../../../mcp/json-rpc.ts';
 import { createLineReader } from '../../../mcp/line-reader.ts';
 import type { McpTransport, TransportEvents } from '../../../mcp/transport.ts';
@@ -99,7 +99,7 @@ export function createMcpProcess(options: McpProcessOptions): McpTransport {
           }
         } catch (error) {
           started.stdout.destroy(); // no byte more is read
-          events.onClose(failure(error instanceof Error ? error.message : String(error), {}, error));
+          events.onClose(failure(messageOf(error), {}, error));
           kill('SIGKILL');
         }
       });

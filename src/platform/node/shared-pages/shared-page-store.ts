@@ -1,5 +1,5 @@
 import { systemClock, within } from '../../../core/clock.ts';
-import { RuvLLMError } from '../../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../../core/errors.ts';
 import type { CacheNamespace } from '../../../kv-cache/cache-namespace.ts';
 import { type SharedSpace, type SharedStore, TOO_LATE } from '../../../kv-cache/shared-store.ts';
 import type { PageTier } from '../../../kv-cache/types.ts';
@@ -220,5 +220,5 @@ function describe(error: unknown): string {
   if (error === TOO_LATE) return TOO_LATE;
   if (error instanceof Error && error.name === 'TimeoutError') return 'it took too long';
   const cause = error instanceof Error ? (error.cause ?? error) : error;
-  return errnoOf(cause) ?? errnoOf(error) ?? (error instanceof Error ? error.message : String(error));
+  return errnoOf(cause) ?? errnoOf(error) ?? messageOf(error);
 }

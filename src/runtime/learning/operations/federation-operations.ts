@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RuvLLMError } from '../../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../../core/errors.ts';
 import type { Federation, OwnAdapter, PackedAdapters, PrivacyBudget } from '../../../learning/federation/federation.ts';
 import { notNoised } from '../../../learning/federation/privacy/private-routes.ts';
 import { ADAPTER_PREFIX } from '../../../learning/sona/learned-adapter.ts';
@@ -105,7 +105,7 @@ async function collectAdapters(
       else own.push(adapter);
     } catch (error) {
       // A model that is no longer served must not keep back everything else.
-      notShared.push({ model, reason: error instanceof Error ? error.message : String(error) });
+      notShared.push({ model, reason: messageOf(error) });
     }
   }
   const packed = federation.packAdapters(own);

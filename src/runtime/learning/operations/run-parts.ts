@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../../core/errors.ts';
 import type { Federation } from '../../../learning/federation/federation.ts';
 import type { ConsolidateReport } from '../../../learning/sona/consolidate.ts';
 import type { PartOutcome } from '../learning-part.ts';
@@ -131,7 +131,7 @@ export async function runSteps(
       onPart(parts, report ?? null);
     } catch (error) {
       const state = context.signal.aborted ? 'cancelled' : 'failed';
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       onPart([{ part: step, state, version: null, reason }], null);
     }
   }

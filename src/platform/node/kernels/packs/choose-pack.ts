@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../../../core/errors.ts';
+import { messageOf, RuvLLMError } from '../../../../core/errors.ts';
 import type { KernelPackFactory } from '../../../../kernels/contract.ts';
 import {
   chooseShapes,
@@ -37,7 +37,7 @@ export async function openAllowedPacks(
     try {
       factories.push(await openPack(folder, trust, check));
     } catch (error) {
-      refuse(name, error instanceof Error ? error.message : String(error));
+      refuse(name, messageOf(error));
     }
   }
   return factories;
