@@ -2,9 +2,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { mergeIntoModel } from '../../test/support/merged-model.ts';
 import { randomAdapter, type RandomAdapterOptions } from '../../test/support/random-adapter.ts';
 import { buildRandomModel, type RandomArchitecture } from '../../test/support/random-model.ts';
-import { loadBytes, runParts, testLimits } from '../../test/support/run-model.ts';
+import { runParts, testLimits } from '../../test/support/run-model.ts';
 import { ADAPTER_TARGETS, type Adapter, checkAdapter, planPlacement, writePlacement } from '../adapters/index.ts';
+import { createMemorySource } from '../core/byte-source.ts';
+import { openGguf } from '../gguf/index.ts';
 import { PAGE_TOKENS } from '../kernels/contract.ts';
+import { createReferencePackFactory } from '../kernels/reference/reference-pack.ts';
+import { loadModel } from './load-model.ts';
 import { architectures, isDecoder } from './registry.ts';
 import type { LoadedModel } from './types.ts';
 
@@ -17,8 +21,12 @@ const ids = (length: number, seed: number): number[] => Array.from({ length }, (
 const USED_PAGES = 8;
 const NUM_PAGES = 400;
 
+/** Exact kernels: merged weights and an adapter add up in another order, and nothing else may differ. */
 const load = (bytes: Uint8Array): Promise<LoadedModel> =>
-  loadBytes(bytes, { limits: { ...testLimits, numPages: NUM_PAGES, kvPrecision: 'f32' }, maxContextTokens: 64 });
+  loadModel(openGguf(createMemorySource(bytes)), createReferencePackFactory(), {
+    limits: { ...testLimits, numPages: NUM_PAGES, kvPrecision: 'f32' },
+    maxContextTokens: 64,
+  });
 
 /** Places adapters in slots 0, 1, … of a model, in slabs of this many pages. */
 function place(model: LoadedModel, adapters: readonly Adapter[], slabPages = 40): void {

@@ -5,7 +5,7 @@ import { openGguf } from '../gguf/index.ts';
 import type { KernelPackFactory } from '../kernels/contract.ts';
 import { createReferencePackFactory } from '../kernels/reference/reference-pack.ts';
 import { buildRandomModel, type RandomArchitecture, type RandomModelOptions } from '../../test/support/random-model.ts';
-import { loadBytes, loadRandom, runParts, testLimits } from '../../test/support/run-model.ts';
+import { loadRandom, runParts, testLimits } from '../../test/support/run-model.ts';
 import { loadModel } from './load-model.ts';
 import { planModel } from './plan-model.ts';
 import { architectures, isDecoder } from './registry.ts';
@@ -25,7 +25,7 @@ describe.each([...architectures.keys()].filter(isDecoder) as RandomArchitecture[
     const gguf = open({ architecture, type });
     const factory = createReferencePackFactory();
     const plan = planModel(gguf, factory, testLimits);
-    const model = await loadBytes(buildRandomModel({ ...tiny, architecture, type }));
+    const model = await loadModel(gguf, factory, { limits: testLimits });
     expect(model.pack.arena.usedBytes).toBe(plan.totalBytes);
     expect(model.pack.arena.sizeBytes).toBe(plan.totalBytes);
     const { weightBytes, kvBytes, statesBytes, activationBytes } = plan;

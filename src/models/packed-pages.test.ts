@@ -268,7 +268,7 @@ test('pages record the kernels and the rotation that computed them', async () =>
     return model.pages.computedBy;
   };
   const short = await computedBy(100);
-  expect(short).toContain('reference');
+  expect(short).toContain('wasm (simd128)');
   expect(await computedBy(120)).toBe(short);
   expect(await computedBy(200)).not.toBe(short); // Beyond the context of its first training.
 });

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
 import { buildRandomModel, type RandomModelOptions } from '../../../test/support/random-model.ts';
-import { loadBytes, runParts } from '../../../test/support/run-model.ts';
+import { runParts } from '../../../test/support/run-model.ts';
 import { ADAPTER_TARGETS, type AdapterTarget } from '../../adapters/types.ts';
 import { createMemorySource } from '../../core/byte-source.ts';
 import { createRandom } from '../../core/random.ts';
@@ -10,6 +10,7 @@ import { createReferencePackFactory } from '../../kernels/reference/reference-pa
 import { createKernelFactory } from '../../platform/node/kernels/kernel-factory.ts';
 import { joinFactors } from './join-factors.contract.ts';
 import { toFactors } from './parameter-layout.ts';
+import { loadModel } from '../../models/index.ts';
 import { createTrainingModel, type TrainingModelOptions } from './training-model.ts';
 import type { TrainingExample, TrainingModel } from './types.ts';
 
@@ -118,7 +119,7 @@ describe('[LT1] gradients are the slopes of the loss', () => {
 test('[LT2] the loss equals that of inference on the same tokens', async () => {
   for (const architecture of ['llama', 'qwen2', 'qwen3', 'phi3'] as const) {
     const bytes = buildRandomModel({ ...tiny, shape: {}, architecture, type: 'Q8_0' });
-    const served = await loadBytes(bytes, {
+    const served = await loadModel(openGguf(createMemorySource(bytes)), createReferencePackFactory(), {
       limits: { maxBatchTokens: 32, maxSequences: 1, maxLogitRows: 32, numPages: 4, kvPrecision: 'f32' },
     });
     const rows = await runParts(served, [{ tokenIds: Array.from(example.tokenIds), start: 0, pageIds: [0] }]);
@@ -141,7 +142,7 @@ test.each(['stories260K-f32', 'stories15M-q8_0'])('[LT2] the loss equals that of
   const bytes = new Uint8Array(readFileSync(path));
   const tokenIds = [1, 403, 407, 261, 378, 31, 285, 262];
   const limits = { maxBatchTokens: 8, maxSequences: 1, maxLogitRows: 8, numPages: 1, kvPrecision: 'f32' as const };
-  const served = await loadBytes(bytes, { limits });
+  const served = await loadModel(openGguf(createMemorySource(bytes)), createReferencePackFactory(), { limits });
   const rows = await runParts(served, [{ tokenIds, start: 0, pageIds: [0] }]);
   const model = await createTrainingModel(openGguf(createMemorySource(bytes)), createReferencePackFactory(), {
     targets: ['output'],
