@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildRandomModel } from '../../../test/support/random-model.ts';
 import { createMemorySource } from '../../core/byte-source.ts';
 import { openGguf } from '../../gguf/index.ts';
-import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
+import { createWasmPackFactory } from '../../kernels/wasm/wasm-pack.ts';
+import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import { initialParameters } from './parameter-layout.ts';
 import { createTrainingModel } from './training-model.ts';
 import { trainLora } from './train-lora.ts';
@@ -17,15 +18,15 @@ beforeAll(async () => {
     shape: {
       numLayers: 2,
       embeddingDim: 24,
-      numHeads: 4,
+      numHeads: 6,
       numKvHeads: 2,
-      headDim: 6,
+      headDim: 4,
       feedForwardDim: 20,
       vocabSize: 260,
     },
   });
   const gguf = openGguf(createMemorySource(bytes));
-  model = await createTrainingModel(gguf, createReferencePackFactory(), { rank: 2, maxTokens: 16 });
+  model = await createTrainingModel(gguf, createWasmPackFactory(createNodeWasmPlatform(['simd128'])), { rank: 2, maxTokens: 16 });
 });
 afterAll(() => model.dispose());
 

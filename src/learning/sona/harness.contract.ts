@@ -4,7 +4,8 @@ import type { LowRankFactors } from '../../adapters/types.ts';
 import { createMemorySource } from '../../core/byte-source.ts';
 import { createRandom } from '../../core/random.ts';
 import { openGguf } from '../../gguf/index.ts';
-import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
+import { createWasmPackFactory } from '../../kernels/wasm/wasm-pack.ts';
+import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import { createPolicyMemory } from '../../memory/policies/policies.ts';
 import { DEFAULT_POLICIES } from '../../memory/policies/defaults.ts';
 import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
@@ -30,9 +31,9 @@ const MODEL = buildRandomModel({
   shape: {
     numLayers: 2,
     embeddingDim: DIM,
-    numHeads: 4,
+    numHeads: 6,
     numKvHeads: 2,
-    headDim: 6,
+    headDim: 4,
     feedForwardDim: 20,
     vocabSize: VOCAB,
   },
@@ -85,7 +86,7 @@ export async function openTinyModel(plan: AdapterPlan): Promise<TrainingModel> {
   const { rank, numLayers, maxTokens } = plan;
   const gguf = openGguf(createMemorySource(MODEL));
   return rememberPasses(
-    await createTrainingModel(gguf, createReferencePackFactory(), { rank, numLayers, maxTokens }),
+    await createTrainingModel(gguf, createWasmPackFactory(createNodeWasmPlatform(['simd128'])), { rank, numLayers, maxTokens }),
     plan,
   );
 }

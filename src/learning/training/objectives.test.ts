@@ -3,7 +3,8 @@ import { buildRandomModel } from '../../../test/support/random-model.ts';
 import { createMemorySource } from '../../core/byte-source.ts';
 import { createRandom } from '../../core/random.ts';
 import { openGguf } from '../../gguf/index.ts';
-import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
+import { createWasmPackFactory } from '../../kernels/wasm/wasm-pack.ts';
+import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import { recordLogps } from '../lora-training/token-objective.ts';
 import { createTrainingModel } from '../lora-training/training-model.ts';
 import { trainLora } from '../lora-training/train-lora.ts';
@@ -14,9 +15,9 @@ import type { ReferenceAnswer } from './preference.ts';
 
 let model: TrainingModel;
 beforeAll(async () => {
-  const shape = { numLayers: 2, embeddingDim: 24, numHeads: 4, numKvHeads: 2, headDim: 6, feedForwardDim: 20, vocabSize: 260 }; // prettier-ignore
+  const shape = { numLayers: 2, embeddingDim: 24, numHeads: 6, numKvHeads: 2, headDim: 4, feedForwardDim: 20, vocabSize: 260 }; // prettier-ignore
   const gguf = openGguf(createMemorySource(buildRandomModel({ architecture: 'llama', type: 'F32', seed: 3, shape })));
-  model = await createTrainingModel(gguf, createReferencePackFactory(), { rank: 2, maxTokens: 16 });
+  model = await createTrainingModel(gguf, createWasmPackFactory(createNodeWasmPlatform(['simd128'])), { rank: 2, maxTokens: 16 });
 });
 afterAll(() => model.dispose());
 
