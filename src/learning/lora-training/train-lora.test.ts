@@ -26,7 +26,10 @@ beforeAll(async () => {
     },
   });
   const gguf = openGguf(createMemorySource(bytes));
-  model = await createTrainingModel(gguf, createWasmPackFactory(createNodeWasmPlatform(['simd128'])), { rank: 2, maxTokens: 16 });
+  model = await createTrainingModel(gguf, createWasmPackFactory(createNodeWasmPlatform(['simd128'])), {
+    rank: 2,
+    maxTokens: 16,
+  });
 });
 afterAll(() => model.dispose());
 

@@ -86,7 +86,11 @@ export async function openTinyModel(plan: AdapterPlan): Promise<TrainingModel> {
   const { rank, numLayers, maxTokens } = plan;
   const gguf = openGguf(createMemorySource(MODEL));
   return rememberPasses(
-    await createTrainingModel(gguf, createWasmPackFactory(createNodeWasmPlatform(['simd128'])), { rank, numLayers, maxTokens }),
+    await createTrainingModel(gguf, createWasmPackFactory(createNodeWasmPlatform(['simd128'])), {
+      rank,
+      numLayers,
+      maxTokens,
+    }),
     plan,
   );
 }

@@ -17,7 +17,10 @@ let model: TrainingModel;
 beforeAll(async () => {
   const shape = { numLayers: 2, embeddingDim: 24, numHeads: 6, numKvHeads: 2, headDim: 4, feedForwardDim: 20, vocabSize: 260 }; // prettier-ignore
   const gguf = openGguf(createMemorySource(buildRandomModel({ architecture: 'llama', type: 'F32', seed: 3, shape })));
-  model = await createTrainingModel(gguf, createWasmPackFactory(createNodeWasmPlatform(['simd128'])), { rank: 2, maxTokens: 16 });
+  model = await createTrainingModel(gguf, createWasmPackFactory(createNodeWasmPlatform(['simd128'])), {
+    rank: 2,
+    maxTokens: 16,
+  });
 });
 afterAll(() => model.dispose());
 
