@@ -3,7 +3,7 @@ import { campaign } from '../../test/support/campaign.ts';
 import { simulate, type SimulationCounts } from '../../test/support/simulation.ts';
 
 /** The short form covers each event; combinations of two rare ones need the long form. */
-const NUM_SIMULATIONS = campaign({ short: 250, long: 2000 });
+const NUM_SIMULATIONS = campaign({ short: 160, long: 2000 });
 
 test('[E1] [E3] [E8] [E10] [E13] [E14] [E15] simulated engines give every request the tokens it gets alone', async () => {
   const totals: Partial<SimulationCounts> = {};

@@ -261,9 +261,8 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
     for (const event of events) hear(event);
     clock++;
     numSteps++;
-    check(engine);
     disturb();
-    check(engine);
+    check(engine, numSteps);
   }
 
   async function restart(): Promise<void> {
@@ -307,8 +306,12 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
   return counts;
 }
 
-function check(engine: Engine): void {
+/** Counting all pages costs as much as five steps; the peak would still tell later. */
+const COUNTED_STEPS = 16;
+
+function check(engine: Engine, numSteps: number): void {
   engine.checkIntegrity();
+  if (numSteps % COUNTED_STEPS !== 0) return;
   const { usedBytes, peakBytes, budgetBytes } = engine.stats().cache;
   assert(usedBytes <= peakBytes && peakBytes <= budgetBytes, `${usedBytes} of ${budgetBytes} bytes, peak ${peakBytes}`);
 }
