@@ -8,9 +8,12 @@ import { createReferencePackFactory } from './reference-pack.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
+/** Its words are in no result. */
+const ERRORS = join(root, 'src/core/errors.ts');
+
 /** The files that a source loads, itself included; types alone decide no result. */
 function addImports(file: string, files: Set<string>): void {
-  if (files.has(file)) return;
+  if (files.has(file) || file === ERRORS) return;
   files.add(file);
   const text = readFileSync(file, 'utf8').replaceAll(/^(?:import|export) type [^;]*;/gm, '');
   for (const [, path] of text.matchAll(/^(?:(?:import|export) |\} )(?:[^;']* )?from '(\.[^']+)';/gm)) {
