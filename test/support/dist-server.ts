@@ -42,7 +42,8 @@ export async function startDistServer(
   const path = join(folder, 'random.gguf');
   const shape = { contextLength };
   writeFileSync(path, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape, metadata }));
-  const model = await loadModel(path, { kernels: 'wasm', numThreads: 1, ...config });
+  // Packed pages round: a repeated request gets the same tokens only without.
+  const model = await loadModel(path, { kernels: 'wasm', numThreads: 1, kvPacking: 'off', ...config });
   const entry = { id: 'random', aliases: ['gpt-4o-mini'], created: 1_700_000_000, sizeBytes: null };
   const server = createServer({
     version: '0.0.0',
