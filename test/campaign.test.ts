@@ -19,6 +19,7 @@ const ROUNDS: Readonly<Record<string, number>> = {
   hostile: campaign({ short: 12, long: 78 }),
   documents: campaign({ short: 24, long: 192 }),
   mcp: campaign({ short: 20, long: 200 }),
+  injections: campaign({ short: 1000, long: 40_000 }),
   tenants: 1000,
   fetch: campaign({ short: 60, long: 2000 }),
   timing: campaign({ short: 3, long: 6 }),
@@ -41,6 +42,8 @@ describe.skipIf(!isServerBuilt)('the campaign', () => {
       if (part.name === 'audit') expect(figures).toMatchObject({ verifies: maxRounds, false_alarms: 0 });
       if (part.name === 'drain') expect(figures).toMatchObject({ drain_cut: 0, drain_refused: 0 });
       if (part.name === 'mcp') expect(figures).toMatchObject({ mcp_messages: maxRounds, mcp_crashes: 0 });
+      if (part.name === 'injections')
+        expect(figures).toMatchObject({ injections_tried: maxRounds, injections_obeyed: 0 });
       if (part.name === 'tenants') expect(figures['probes']).toBeGreaterThan(800);
     },
     1_800_000,
@@ -55,6 +58,7 @@ test('the part names are those of the documentation', () => {
     'hostile',
     'documents',
     'mcp',
+    'injections',
     'tenants',
     'fetch',
     'timing',

@@ -48,7 +48,7 @@ test('[TX7] an image of a tenant waits for one more of another, who has 20', asy
   const path = join(folder, 'mmproj.gguf');
   writeFileSync(path, buildRandomVision({ outputDim: 96 }));
   const tokenizer = { ...createToyTokenizer(), idOf: () => 7 };
-  const options = { kernels: 'scalar', numThreads: 1, embeddingDim: 96, tokenizer } as const;
+  const options = { kernels: 'wasm', numThreads: 1, embeddingDim: 96, tokenizer } as const;
   const vision = openVisionThread(path, options, spawning('{ hash: "x", values: new Float32Array(1) }'));
   const images = (number: number) => [{ offset: 0, data: paintPng(4, 4, () => [number, 0, 0]) }];
   const encode = (tenant: string, number: number) =>
