@@ -74,6 +74,7 @@ console.log(
     health_p99_ms: load.figures['health_p99_ms'],
     first_byte_p99_ms: load.figures['first_byte_p99_ms'],
     rss_slope: load.figures['rss_slope'],
+    chats_lost: load.figures['chats_lost'],
     problems: [kills, corrupt, hostile, documents, fetch, timing, audited, drain, mcp, injections, load].reduce(
       (count, { problems, slowness = [] }) => count + problems.length + slowness.length,
       0,
