@@ -19,7 +19,7 @@ const ROUNDS: Readonly<Record<string, number>> = {
   hostile: campaign({ short: 12, long: 78 }),
   documents: campaign({ short: 24, long: 192 }),
   mcp: campaign({ short: 20, long: 200 }),
-  injections: campaign({ short: 1000, long: 40_000 }),
+  injections: campaign({ short: 600, long: 40_000 }),
   tenants: 1000,
   fetch: campaign({ short: 60, long: 2000 }),
   timing: campaign({ short: 3, long: 6 }),
