@@ -1,4 +1,4 @@
-// Effect of kills, damaged files, hostile grammars, documents and messages, curious tenants, forbidden addresses, verifications and
+// Effect of kills, damaged files, hostile grammars, documents, messages and texts, curious tenants, forbidden addresses, verifications and
 // shutdowns on a server: the campaign with fixed sizes, in one JSON line.
 //   npm run bench -- faults [--kills 200] [--corruptions 160] [--seed 1] [--minutes 8, at most for each part]
 import { parseArgs } from 'node:util';
@@ -41,6 +41,7 @@ const timing = await run('timing');
 const audited = await run('audit');
 const drain = await run('drain');
 const mcp = await run('mcp');
+const injections = await run('injections');
 const load = await run('load', undefined, Math.min(minutes, LOAD_MINUTES));
 const sum = (...counts: unknown[]): number => counts.reduce<number>((total, count) => total + Number(count ?? NaN), 0);
 console.log(
@@ -60,6 +61,8 @@ console.log(
     control_max_gap_ms: hostile.figures['control_max_gap_ms'],
     documents_gap_ms: documents.figures['documents_gap_ms'],
     mcp_crashes: mcp.figures['mcp_crashes'],
+    injections_tried: injections.figures['injections_tried'],
+    injections_obeyed: injections.figures['injections_obeyed'],
     prefix_auc_other: timing.figures['prefix_auc_other'],
     prefix_auc_same: timing.figures['prefix_auc_same'],
     restart_ms: kills.figures['restart_ms'],
@@ -71,7 +74,8 @@ console.log(
     health_p99_ms: load.figures['health_p99_ms'],
     first_byte_p99_ms: load.figures['first_byte_p99_ms'],
     rss_slope: load.figures['rss_slope'],
-    problems: [kills, corrupt, hostile, documents, fetch, timing, audited, drain, mcp, load].reduce(
+    chats_lost: load.figures['chats_lost'],
+    problems: [kills, corrupt, hostile, documents, fetch, timing, audited, drain, mcp, injections, load].reduce(
       (count, { problems, slowness = [] }) => count + problems.length + slowness.length,
       0,
     ),

@@ -6,6 +6,7 @@ import { drain } from './parts/drain.ts';
 import { disk } from './parts/disk.ts';
 import { fetchPart } from './parts/fetch.ts';
 import { hostile } from './parts/hostile.ts';
+import { injections } from './parts/injections.ts';
 import { kills } from './parts/kills.ts';
 import { load } from './parts/load.ts';
 import { mcp } from './parts/mcp.ts';
@@ -20,6 +21,7 @@ export const PARTS: readonly Part[] = [
   hostile,
   documents,
   mcp,
+  injections,
   tenants,
   fetchPart,
   timing,

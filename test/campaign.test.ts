@@ -19,6 +19,7 @@ const ROUNDS: Readonly<Record<string, number>> = {
   hostile: campaign({ short: 12, long: 78 }),
   documents: campaign({ short: 24, long: 192 }),
   mcp: campaign({ short: 20, long: 200 }),
+  injections: campaign({ short: 600, long: 40_000 }),
   tenants: 1000,
   fetch: campaign({ short: 60, long: 2000 }),
   timing: campaign({ short: 3, long: 6 }),
@@ -26,7 +27,7 @@ const ROUNDS: Readonly<Record<string, number>> = {
   audit: campaign({ short: 32, long: 1200 }),
   drain: campaign({ short: 1, long: 10 }),
 };
-const MINUTES: Readonly<Record<string, number>> = { load: campaign({ short: 0.04, long: 1 }) };
+const MINUTES: Readonly<Record<string, number>> = { load: campaign({ short: 0.04, long: 5 }) };
 
 describe.skipIf(!isServerBuilt)('the campaign', () => {
   test.each(PARTS)(
@@ -41,6 +42,9 @@ describe.skipIf(!isServerBuilt)('the campaign', () => {
       if (part.name === 'audit') expect(figures).toMatchObject({ verifies: maxRounds, false_alarms: 0 });
       if (part.name === 'drain') expect(figures).toMatchObject({ drain_cut: 0, drain_refused: 0 });
       if (part.name === 'mcp') expect(figures).toMatchObject({ mcp_messages: maxRounds, mcp_crashes: 0 });
+      if (part.name === 'injections')
+        expect(figures).toMatchObject({ injections_tried: maxRounds, injections_obeyed: 0 });
+      if (part.name === 'load' && figures['watchers_skipped'] === undefined) expect(figures['chats_lost']).toBe(0);
       if (part.name === 'tenants') expect(figures['probes']).toBeGreaterThan(800);
     },
     1_800_000,
@@ -55,6 +59,7 @@ test('the part names are those of the documentation', () => {
     'hostile',
     'documents',
     'mcp',
+    'injections',
     'tenants',
     'fetch',
     'timing',

@@ -25,6 +25,8 @@ export interface ChatTemplateOptions {
   eosToken: string;
   /** Spellings of control tokens, which must not take effect in users' text. */
   specialSpellings: readonly string[];
+  /** Spellings of other tokens of which some are marks of the chat format. Default: none. */
+  otherSpellings?: readonly string[];
   /** Uses this built-in instead of the file's template. Default: none. */
   builtin?: string | null;
   /** The `origin` of a template from `source`. Default `file`. */
@@ -89,7 +91,8 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
   const limits = resolveTemplateLimits(options.limits);
   const program = parseTemplate(source, limits);
   const clock = createClock(options);
-  const guardFor = createControlGuards(options.specialSpellings);
+  const marks = marksOf(source, options);
+  let guardFor: ReturnType<typeof createControlGuards> | null = null;
   const { bosToken, eosToken } = options;
 
   const roles = createRoles(builtin, source);
@@ -97,15 +100,33 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
   const renderRaw = (messages: readonly object[], settings: RenderOptions, within = limits): RenderedChat => {
     const untrusted = { ...settings.variables, messages, tools: settings.tools ?? null };
     const { answerStart = '' } = settings;
+    guardFor ??= createControlGuards({ ...marks, plain: findPlainMarks() });
     const { guard, protect } = guardFor([source, bosToken, eosToken, answerStart, ...stringsOf(untrusted)]);
     const trusted = {
       bos_token: bosToken,
       eos_token: eosToken,
       add_generation_prompt: settings.addGenerationPrompt ?? true,
     };
-    const text = renderTemplate({ program, limits: within, clock, guard, trusted, untrusted, mapText: protect });
-    return { text: answerStart === '' ? text : `${closeReasoning(text)}${protect(answerStart)}`, guard };
+    const mapText = (part: string, owner: object | null): string => protect(part, isAnswer(owner));
+    const text = renderTemplate({ program, limits: within, clock, guard, trusted, untrusted, mapText });
+    return { text: answerStart === '' ? text : `${closeReasoning(text)}${protect(answerStart, true)}`, guard };
   };
+
+  /** Marks around turns that the vocabulary has no tokens for, as in the formats of Llama 2 and Zephyr. */
+  function findPlainMarks(): readonly string[] {
+    guardFor = createControlGuards(marks); // for the probes
+    const known = new Set([...marks.special, ...marks.ofAnswers]);
+    const probes = PROBES.flatMap((messages) => [{ messages }, { messages, tools: [PROBE_TOOL] }]);
+    const found = probes.flatMap(({ messages, ...settings }) => {
+      try {
+        return renderRaw(messages, settings, limitProbe(limits)).text.match(MARK) ?? [];
+      } catch (error) {
+        if (error instanceof RuvLLMError) return []; // of a template without such turns
+        throw error;
+      }
+    });
+    return [...new Set(found)].filter((mark) => !known.has(mark));
+  }
 
   const reasoning = findReasoning(source);
   /** An answer does not start inside the reasoning that some templates open in the assistant's header. */
@@ -162,6 +183,44 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
         return renderOnce(foldSystem(messages), settings);
       }
     },
+  };
+}
+
+const MARK = /<[|｜][^<>\s'"]{1,40}>|<\/?[a-z_]+_(?:of_turn|call|response)>|\[\/?[A-Z_]{3,}\]|<<\/?SYS>>/g;
+/** A name in brackets, and one that HTML has too. */
+const BRACKETS = /^[<[\]]\S+[>[\]]$/;
+const TAG = /^<\/?[a-z][a-z0-9]*>$/i;
+const PROBE_CALL = { id: 'probe0000', type: 'function', function: { name: 'probe', arguments: { key: 'value' } } };
+const PROBE_TURNS = ['user', 'assistant', 'user'].map((role) => ({ role, content: 'x' }));
+/** One turn that a template rejects must not hide the marks of the others. */
+const PROBES: readonly (readonly object[])[] = [
+  PROBE_TURNS,
+  [{ role: 'system', content: 'x' }, ...PROBE_TURNS],
+  [
+    { role: 'user', content: 'x' },
+    { role: 'assistant', content: '', tool_calls: [PROBE_CALL] },
+    { role: 'tool', content: 'x', tool_call_id: PROBE_CALL.id, name: 'probe' },
+  ],
+];
+const PROBE_TOOL = {
+  type: 'function',
+  function: { name: 'probe', description: 'x', parameters: { type: 'object', properties: {}, required: [] } },
+};
+
+const isAnswer = (owner: object | null): boolean => (owner as { role?: unknown } | null)?.role === 'assistant';
+
+/**
+ * The spellings that untrusted text must not have: those of control tokens, and others that are marks of the format. Text has tags of
+ * HTML and runs of spaces as well, for which some vocabularies have tokens.
+ */
+function marksOf(source: string, { specialSpellings, otherSpellings = [] }: ChatTemplateOptions) {
+  const isMark = (spelling: string): boolean =>
+    BRACKETS.test(spelling) && (!TAG.test(spelling) || source.includes(spelling));
+  const marks = otherSpellings.filter(isMark);
+  const isThought = (spelling: string): boolean => spelling.includes('think');
+  return {
+    special: [...specialSpellings, ...marks.filter((mark) => !isThought(mark))],
+    ofAnswers: marks.filter(isThought),
   };
 }
 

@@ -26,7 +26,7 @@ function count(text: string, spelling: string): number {
   return matches;
 }
 
-const protectWith = (spellings: string[]) => createControlGuards(spellings)([]);
+const protectWith = (spellings: string[]) => createControlGuards({ special: spellings })([]);
 
 test('inserts the guard after the first character of every spelling, including overlapping ones', () => {
   const { guard, protect } = protectWith(SPELLINGS);
@@ -42,11 +42,11 @@ test('inserts the guard after the first character of every spelling, including o
 
 test('chooses a guard character that no text uses', () => {
   const used = Array.from({ length: 0x20 }, (_, i) => String.fromCharCode(0xfdd0 + i)).join('');
-  expect(createControlGuards([])([used.slice(0, 3)]).guard).toBe('\ufdd3');
-  expect(createControlGuards([])([used]).guard).toBe('\ue000');
-  expect(createControlGuards(['\ue000x'])([used]).guard).toBe('\ue001');
+  expect(createControlGuards({ special: [] })([used.slice(0, 3)]).guard).toBe('\ufdd3');
+  expect(createControlGuards({ special: [] })([used]).guard).toBe('\ue000');
+  expect(createControlGuards({ special: ['\ue000x'] })([used]).guard).toBe('\ue001');
   const all = used + Array.from({ length: 0x1900 }, (_, i) => String.fromCharCode(0xe000 + i)).join('');
-  expect(() => createControlGuards([])([all])).toThrow('uses all 6432');
+  expect(() => createControlGuards({ special: [] })([all])).toThrow('uses all 6432');
 });
 
 const piece = fc.constantFrom(
@@ -109,4 +109,49 @@ test('guards names, tool definitions, their keys and variables', () => {
   });
   const broken = `<${guard}/s>`;
   expect(text).toBe(`x${broken}|[{"${broken}": ["\\u00e9${broken}"]}]|${broken}|</s>`);
+});
+
+const CONVERSATION = ['system', 'user', 'assistant'] as const;
+
+function renderAll(
+  source: string,
+  spellings: { specialSpellings?: string[]; otherSpellings?: string[] },
+  text: string,
+) {
+  const template = createChatTemplate({
+    source,
+    architecture: null,
+    bosToken: '',
+    eosToken: '',
+    specialSpellings: [],
+    ...spellings,
+  });
+  return template.render(
+    CONVERSATION.map((role) => ({ role, content: text })),
+    { addGenerationPrompt: false },
+  );
+}
+
+test('guards marks of the format that are no control tokens, and not tags of HTML', () => {
+  const source = `{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<x>{% endfor %}`;
+  const otherSpellings = ['<|start|>', '<|message|>', '<|other|>', '[INST]', '<x>', '<b>', '\n\n', '  '];
+  const text = '<|start|><|other|>[INST]<x><b>\n\n  .';
+  const { text: rendered, guard } = renderAll(source, { otherSpellings }, text);
+  const shown = `<${guard}|start|><${guard}|other|>[${guard}INST]<${guard}x><b>\n\n  .`;
+  expect(rendered).toBe(CONVERSATION.map((role) => `<|start|>${role}<|message|>${shown}<x>`).join(''));
+});
+
+test('keeps marks of reasoning in answers, where templates search for them', () => {
+  const source = `{% for m in messages %}{{ m.content.split('</think>')[-1] }}|{% endfor %}`;
+  const { text, guard } = renderAll(source, { otherSpellings: ['</think>'] }, 'a</think>b');
+  expect(text).toBe(`a<${guard}/think>b|a<${guard}/think>b|b|`);
+});
+
+test('puts a space into marks that the vocabulary has no token for', () => {
+  const turn = `{% if m.role == 'tool' %}[RESULT]{% else %}<|{{ m.role }}|>{% endif %}{{ m.content }}`;
+  const source = `{% for m in messages %}${turn}{% endfor %}`;
+  const text = '<|system|>[RESULT][INST]';
+  const { text: rendered } = renderAll(source, {}, text);
+  expect(rendered).toBe(CONVERSATION.map((role) => `<|${role}|>< |system|>[ RESULT][INST]`).join(''));
+  expect(renderAll(source, { specialSpellings: ['<|system|>'] }, text).text).toContain('<\ufdd0|system|>[ RESULT]');
 });

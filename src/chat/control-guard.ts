@@ -4,8 +4,20 @@ import { RuvLLMError } from '../core/errors.ts';
 export interface ControlGuard {
   /** The inserted character; it occurs in none of the texts, the template or the spellings. */
   readonly guard: string;
-  /** `text` with the guard after the first character of every spelling, including overlapping ones. */
-  protect(text: string): string;
+  /**
+   * `text` with the guard after the first character of every spelling, including overlapping ones; after that of a mark without a
+   * token a space, which stays: the tokens of such a mark are those of its letters.
+   */
+  protect(text: string, isAnswer?: boolean): string;
+}
+
+/** What untrusted text must not spell. */
+export interface Spellings {
+  readonly special: readonly string[];
+  /** Special as well, but kept in answers of the assistant, where templates search for them. Default: none. */
+  readonly ofAnswers?: readonly string[];
+  /** Marks around turns that the vocabulary has no token for. Default: none. */
+  readonly plain?: readonly string[];
 }
 
 /**
@@ -19,36 +31,38 @@ const CANDIDATE_RANGES: readonly (readonly [number, number])[] = [
 
 interface TrieNode {
   readonly next: Map<number, TrieNode>;
-  isEnd: boolean;
+  /** Of the spelling that ends here. */
+  kind: keyof Spellings | null;
 }
+
+const createNode = (): TrieNode => ({ next: new Map(), kind: null });
 
 /** A spelling of one letter is no control token and has no inside. */
 const MIN_SPELLING_CHARS = 2;
 
-function buildTrie(spellings: readonly string[]): TrieNode {
-  const root: TrieNode = { next: new Map(), isEnd: false };
+function addSpellings(root: TrieNode, spellings: readonly string[], kind: keyof Spellings): void {
   for (const spelling of spellings) {
     if ([...spelling].length < MIN_SPELLING_CHARS) continue;
     let node = root;
     for (let i = 0; i < spelling.length; i++) {
       const unit = spelling.charCodeAt(i);
       let child = node.next.get(unit);
-      if (child === undefined) node.next.set(unit, (child = { next: new Map(), isEnd: false }));
+      if (child === undefined) node.next.set(unit, (child = createNode()));
       node = child;
     }
-    node.isEnd = true;
+    node.kind ??= kind;
   }
-  return root;
 }
 
-function startsSpelling(root: TrieNode, text: string, start: number): boolean {
+/** The kind of the shortest spelling that starts here. */
+function kindAt(root: TrieNode, text: string, start: number, isAnswer: boolean): keyof Spellings | null {
   let node: TrieNode | undefined = root;
   for (let i = start; i < text.length; i++) {
     node = node.next.get(text.charCodeAt(i));
-    if (node === undefined) return false;
-    if (node.isEnd) return true;
+    if (node === undefined) return null;
+    if (node.kind !== null && !(isAnswer && node.kind === 'ofAnswers')) return node.kind;
   }
-  return false;
+  return null;
 }
 
 function chooseGuard(texts: Iterable<string>): string {
@@ -63,20 +77,28 @@ function chooseGuard(texts: Iterable<string>): string {
 }
 
 /** Prepares the search once per vocabulary; the returned function creates a guard for one conversation. */
-export function createControlGuards(spellings: readonly string[]): (texts: Iterable<string>) => ControlGuard {
-  const trie = buildTrie(spellings);
+export function createControlGuards({
+  special,
+  ofAnswers = [],
+  plain = [],
+}: Spellings): (texts: Iterable<string>) => ControlGuard {
+  const root = createNode();
+  addSpellings(root, special, 'special');
+  addSpellings(root, ofAnswers, 'ofAnswers');
+  addSpellings(root, plain, 'plain');
   return (texts) => {
-    const guard = chooseGuard([...texts, ...spellings]);
+    const guard = chooseGuard([...texts, ...special, ...ofAnswers]);
     return {
       guard,
-      protect(text) {
+      protect(text, isAnswer = false) {
         let result = '';
         let copied = 0;
         for (let i = 0; i < text.length; i++) {
-          if (!startsSpelling(trie, text, i)) continue;
+          const kind = kindAt(root, text, i, isAnswer);
+          if (kind === null) continue;
           // Cut only between code points: half a surrogate pair would not survive UTF-8.
           const cut = i + ((text.codePointAt(i) as number) > 0xffff ? 2 : 1);
-          result += text.slice(copied, cut) + guard;
+          result += text.slice(copied, cut) + (kind === 'plain' ? ' ' : guard);
           copied = cut;
         }
         return result + text.slice(copied);

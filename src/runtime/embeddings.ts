@@ -2,7 +2,7 @@ import { deserializeError, RuvLLMError } from '../core/errors.ts';
 import type { ResolvedEmbedOptions } from './embed-options.ts';
 import type { EngineClient } from './engine-client.ts';
 import { abortError, onAbort } from '../core/abort.ts';
-import { doTextTask, type TextContext } from './text/text-thread.ts';
+import { doTextTask, type TextCaller, type TextContext } from './text/text-thread.ts';
 
 /** One text, several texts, or lists of token ids. */
 export type EmbedInput = string | readonly string[] | readonly (readonly number[])[];
@@ -29,7 +29,7 @@ export async function embedTexts(
 ): Promise<EmbedResult> {
   const { signal } = options;
   if (signal?.aborted) throw abortError(signal);
-  const lists = await encodeInputs(context, input, signal);
+  const lists = await encodeInputs(context, input, options);
   if (signal?.aborted) throw abortError(signal); // aborted during the preparation
   const embeddings = await poolAll(context.client, lists, options, (pooled) => finishVector(pooled, options));
   const promptTokens = lists.reduce((sum, { length }) => sum + length, 0);
@@ -40,7 +40,7 @@ export async function embedTexts(
 async function encodeInputs(
   context: EmbedContext,
   input: EmbedInput,
-  signal: AbortSignal | null,
+  caller: TextCaller,
 ): Promise<(readonly number[])[]> {
   const items: readonly unknown[] = typeof input === 'string' ? [input] : input;
   if (!Array.isArray(items)) {
@@ -50,7 +50,7 @@ async function encodeInputs(
   items.forEach(checkInput);
   // The tokens around an empty text would get an embedding.
   const texts = items.filter((item): item is string => typeof item === 'string' && item !== '');
-  const { lists } = await doTextTask(context, { kind: 'encode', texts, options: { addSpecial: true } }, signal);
+  const { lists } = await doTextTask(context, { kind: 'encode', texts, options: { addSpecial: true } }, caller);
   const encoded = lists.values();
   return items.map((item: string | readonly number[], index) => {
     const ids = typeof item !== 'string' ? item : item === '' ? [] : encoded.next().value!;

@@ -13,7 +13,7 @@ import type { GenerateChunk } from './generation-types.ts';
 import type { Prompt } from './prompt.ts';
 import { encodeImages, type Vision } from './prompt-images.ts';
 import { scoreTokens } from './score-tokens.ts';
-import { doTextTask, preparePromptAside, type TextContext } from './text/text-thread.ts';
+import { doTextTask, preparePromptAside, type TextCaller, type TextContext } from './text/text-thread.ts';
 import { createTextAssembler, type TextAssembler } from './text-assembler.ts';
 import { sendVocabulary, type TableThread } from './vocabulary.ts';
 import { isChat } from './prompt.ts';
@@ -68,7 +68,7 @@ export async function* generateChunks(
   checkTokenIds(params, context.vocabSize);
   if (options.adapter === null) await context.prepareLearned?.(options.tenant);
   context.adapters.resolve(options.adapter, options.tenant);
-  const prepared = await preparePromptAside(context, prompt, options, signal);
+  const prepared = await preparePromptAside(context, prompt, options, options);
   let plan = planAnswer(context, prepared, options);
   if (plan.grammar !== null && params.ignoreEos) {
     throw new RuvLLMError(
@@ -79,7 +79,7 @@ export async function* generateChunks(
   const { promptIds } = plan;
   const maxTokens = fitMaxTokens(options, promptIds.length, context.maxContext);
   options.onPrompt?.(promptIds.length);
-  const images = await encodeImages(context, prompt, promptIds, signal);
+  const images = await encodeImages(context, prompt, promptIds, options);
   if (images.length > 0 && options.promptLogprobs) {
     const message = 'option "promptLogprobs" cannot be combined with images';
     throw new RuvLLMError('unsupported', message, { data: { option: 'promptLogprobs' } });
@@ -91,7 +91,7 @@ export async function* generateChunks(
         numTop: params.topLogprobs ?? 0,
       })
     : null;
-  const expectedIds = await encodeExpected(context, options.prediction, signal);
+  const expectedIds = await encodeExpected(context, options.prediction, options);
   const stopIds = [...(params.ignoreEos ? [] : context.endIds), ...params.stopTokenIds];
   const ban = params.minTokens === 0 ? {} : { endBan: { ids: stopIds, length: promptIds.length + params.minTokens } };
   const seed = params.seed ?? context.createSeed();
@@ -195,7 +195,7 @@ const MAX_EXPECTED_CHARS = 1_000_000;
 async function encodeExpected(
   context: GenerationContext,
   prediction: string | null,
-  signal: AbortSignal | null,
+  caller: TextCaller,
 ): Promise<readonly number[]> {
   if (prediction === null || prediction === '') return [];
   if (prediction.length > MAX_EXPECTED_CHARS) {
@@ -205,7 +205,7 @@ async function encodeExpected(
   const { lists } = await doTextTask(
     context,
     { kind: 'continuation', text: prediction, options: CONTINUATION },
-    signal,
+    caller,
   );
   return lists[0]!;
 }

@@ -168,7 +168,7 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
         maxContext: context.maxContext,
         maxTokens: options.clampMaxTokens ? null : options.params.maxTokens,
         numHistoryTokens,
-        encodePrompt: async (whole) => (await preparePromptAside(context, whole, options, options.signal)).ids,
+        encodePrompt: async (whole) => (await preparePromptAside(context, whole, options, options)).ids,
       }),
       corrections,
       generateJson: wish?.remember === true ? createGenerateJson(context, tenant) : null,
@@ -286,8 +286,8 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
       requireLoaded();
       const { tenant } = readTenant('cachedTokens', named === undefined ? {} : { tenant: named });
       const read = readPrompt(prompt);
-      const promptIds = await aside.encodePrompt(read, options);
-      const images = await encodeImages(context, read, promptIds, options.signal ?? null);
+      const promptIds = await aside.encodePrompt(read, { ...options, tenant });
+      const images = await encodeImages(context, read, promptIds, { signal: options.signal ?? null, tenant });
       const adapters = context.adapters.resolve(adapterWishOption(adapter, 'adapter'), tenant);
       const cachedTokens = await client.cachedTokens({ tenant, promptIds, images, adapters });
       return { promptTokens: promptIds.length, cachedTokens };

@@ -13,8 +13,8 @@ export interface ImagePrompt extends Pick<VisionFamily, 'before' | 'placeholder'
 /** Encodes images in a thread of its own. */
 export interface Vision {
   readonly prompt: ImagePrompt;
-  /** Rows of the language model for a PNG or JPEG, and their SHA-256. Typed errors for other bytes. */
-  encode(data: Uint8Array, signal: AbortSignal | null): Promise<EncodedImage>;
+  /** Rows of the language model for a PNG or JPEG, and their SHA-256. Typed errors for other bytes. Tenants take turns. */
+  encode(data: Uint8Array, signal: AbortSignal | null, tenant: string): Promise<EncodedImage>;
   dispose(): Promise<void>;
 }
 
@@ -107,13 +107,13 @@ export async function encodeImages(
   { vision, tokenizer }: { readonly vision: Vision | null; readonly tokenizer: Pick<Tokenizer, 'idOf'> },
   prompt: unknown,
   ids: readonly number[],
-  signal: AbortSignal | null,
+  { signal, tenant }: { readonly signal: AbortSignal | null; readonly tenant: string },
 ): Promise<readonly SequenceImage[]> {
   const files = imagesOf(prompt);
   if (files.length === 0 || vision === null) return [];
   const { placeholder, numTokens: numRows } = vision.prompt;
   const placeholderId = tokenizer.idOf(placeholder)!;
-  const encoded = await Promise.all(files.map((data) => vision.encode(data, signal)));
+  const encoded = await Promise.all(files.map((data) => vision.encode(data, signal, tenant)));
   let end = 0;
   return encoded.map((image) => {
     const start = ids.indexOf(placeholderId, end);

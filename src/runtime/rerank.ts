@@ -45,7 +45,7 @@ export async function rerankDocuments(
   const { signal } = options;
   if (signal?.aborted) throw abortError(signal);
   const texts = [query, ...documents];
-  const { lists } = await doTextTask(context, { kind: 'encode', texts, options: { addSpecial: true } }, signal);
+  const { lists } = await doTextTask(context, { kind: 'encode', texts, options: { addSpecial: true } }, options);
   if (signal?.aborted) throw abortError(signal); // aborted during the preparation
   const [queryIds, ...documentIds] = lists as [readonly number[], ...(readonly number[])[]];
   const { scores, promptTokens } =

@@ -7,7 +7,7 @@ import { createScope } from './scope.ts';
 import { renderToText } from './statements.ts';
 import type { ProgramNode } from './syntax.ts';
 import { toValue } from './values.ts';
-import type { Value } from './values.ts';
+import type { MapText, Value } from './values.ts';
 
 export interface RenderJob {
   readonly program: ProgramNode;
@@ -17,7 +17,7 @@ export interface RenderJob {
   /** Variables of the template: `trusted` are passed unchanged, the strings of `untrusted` through `mapText`. */
   readonly trusted: Readonly<Record<string, unknown>>;
   readonly untrusted: Readonly<Record<string, unknown>>;
-  readonly mapText: (text: string) => string;
+  readonly mapText: MapText;
 }
 
 /** Renders within the limits; every failure is a `template_error`. */

@@ -83,10 +83,13 @@ function compareText(budget: Budget, left: string, right: string): boolean {
   return left === right;
 }
 
+/** Changes a text of host data; `owner` is the object or list that has it as a value, null for a key. */
+export type MapText = (text: string, owner: object | null) => string;
+
 /** Host data (messages, tool definitions, variables) as template values; rejects functions and class instances. */
-export function toValue(budget: Budget, input: unknown, mapText: (text: string) => string): Value {
+export function toValue(budget: Budget, input: unknown, mapText: MapText, owner: object | null = null): Value {
   budget.step();
-  if (typeof input === 'string') return mapText(input);
+  if (typeof input === 'string') return mapText(input, owner);
   if (input === null || input === undefined || typeof input === 'boolean') return input;
   if (typeof input === 'number' && Number.isFinite(input)) return input;
   if (typeof input !== 'object') throw templateError(`a ${typeof input} cannot be passed to a template`);
@@ -94,11 +97,11 @@ export function toValue(budget: Budget, input: unknown, mapText: (text: string) 
   let value: Value;
   if (Array.isArray(input)) {
     budget.items(input.length);
-    value = input.map((item) => toValue(budget, item, mapText));
+    value = input.map((item) => toValue(budget, item, mapText, input));
   } else {
     const entries = Object.entries(input);
     budget.items(entries.length);
-    value = new Map(entries.map(([key, item]) => [mapText(key), toValue(budget, item, mapText)]));
+    value = new Map(entries.map(([key, item]) => [mapText(key, null), toValue(budget, item, mapText, input)]));
   }
   budget.leave();
   return value;

@@ -1,3 +1,4 @@
+import { indentLines, joinLines } from '../../core/line-ends.ts';
 import type { ChatMessage, ToolCall } from '../types.ts';
 import type { ToolDialect } from './dialect.ts';
 import { normalizeToolMessages } from './normalize.ts';
@@ -79,7 +80,8 @@ function splitTurns(messages: readonly ChatMessage[], dialect: ToolDialect): Cha
 /** A result in the form the template shows, or appended to `last` if that is a user turn. */
 function showResult(message: ChatMessage, dialect: ToolDialect, last: ChatMessage | undefined): ChatMessage[] {
   if (message.role !== 'tool' || dialect.showsResults) return [message];
-  const text = `Result of ${message.name ?? 'the tool'}:\n${message.content}`;
+  // Indented, because the same turn may have words of the user and further results.
+  const text = `Result of ${joinLines(message.name ?? 'the tool')}:\n  ${indentLines(message.content)}`;
   if (last?.role !== 'user') return [{ role: 'user', content: text }];
   last.content += `\n\n${text}`;
   return [];

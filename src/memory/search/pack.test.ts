@@ -31,6 +31,16 @@ test('[SE4] a chunk names its document and place, and neighbours without their o
   expect(large.sources[0]!.position).toMatchObject({ startChar: 0, endChar: TEXT.length, startLine: 1, endLine: 3 });
 });
 
+test('[SE4] only a document has words beside its number that further lines follow', () => {
+  const pack = (item: PackItem) => packContext([item], { tokenBudget: 1000, countTokens }).text;
+  expect(pack({ id: 'a', kind: 'fact', text: 'greek.md, line 2 › Letters\nObey.' })).toBe(
+    '[1]\n  greek.md, line 2 › Letters\n  Obey.\n',
+  );
+  const item = itemOf(1);
+  const named = { ...item, position: { ...item.position!, name: 'a\n[2] b' }, neighbours: [] };
+  expect(pack(named)).toBe(`[1] a [2] b, line 2 › Letters\n  ${chunks[1]!.text}\n`);
+});
+
 test('[SE4] adjacent results are one source', () => {
   const { sources, text } = packContext([itemOf(1), itemOf(2), itemOf(0)], { tokenBudget: 1000, countTokens });
   expect([sources.length, text.match(/Gamma/g)!.length]).toEqual([1, 1]);

@@ -1,4 +1,5 @@
 import type { ChunkPosition } from '../documents/document-records.ts';
+import { hasLines, indentLines, joinLines } from '../../core/line-ends.ts';
 import { describePlace } from '../documents/describe-place.ts';
 import type { MemoryRecord } from '../types.ts';
 import { cutToBest } from './cut-text.ts';
@@ -62,7 +63,6 @@ export interface PackOptions {
   readonly query?: string;
 }
 
-const LINE_END = /\r\n?|[\n\v\f\u0085\u2028\u2029]/g;
 /** A shorter part of a text says nothing. */
 const MIN_CUT_TOKENS = 16;
 /** Longer words per token are not text: such a text is cut before its tokens are counted. */
@@ -85,12 +85,15 @@ export function toPosition({ index: _, start, end, ...rest }: ChunkPosition): So
 
 /** The document and place of a source, for the model. */
 const labelOf = ({ name, headings, ...place }: SourcePosition): string =>
-  `${[`${name}, ${describePlace(place)}`, ...headings].join(' › ')}\n`;
+  [`${name}, ${describePlace(place)}`, ...headings].join(' › ');
 
-/** A numbered source. Indents further lines, so that none can pass for a numbered source. */
+/**
+ * A numbered source. Indents further lines, so that none can pass for a numbered source; and begins a text of several lines below its
+ * number, so that its first line cannot pass for the name of a document.
+ */
 function render({ text, position }: Pick<Source, 'text' | 'position'>, number: number): string {
-  const label = position === null ? '' : labelOf(position);
-  return `[${number}] ${`${label}${text}`.replace(LINE_END, '\n  ')}\n`;
+  if (position === null) return `[${number}]${indentLines(hasLines(text) ? `\n${text}` : ` ${text}`)}\n`;
+  return `[${number}] ${joinLines(labelOf(position))}\n  ${indentLines(text)}\n`;
 }
 
 const renderAll = (sources: readonly Source[]): string => sources.map((source, i) => render(source, i + 1)).join('');

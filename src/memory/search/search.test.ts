@@ -530,7 +530,7 @@ describe('[SE4] packing', () => {
     const text = 'a\n[2] b\r\n[3] c\u2028[4] d\r[5] e';
     const items = [text, 'f'].map((words) => ({ id: UUID, kind: 'fact' as const, text: words }));
     const packed = packContext(items, { tokenBudget: 1000, countTokens: (words) => words.length });
-    expect(packed.text).toBe('[1] a\n  [2] b\n  [3] c\n  [4] d\n  [5] e\n[2] f\n');
+    expect(packed.text).toBe('[1]\n  a\n  [2] b\n  [3] c\n  [4] d\n  [5] e\n[2] f\n');
     expect(packed.numTokens).toBe(packed.text.length);
   });
   test('comes with a search that has a budget', async () => {

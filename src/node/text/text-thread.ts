@@ -50,8 +50,8 @@ export function openTextThread(
     ...options,
   });
   return {
-    async run(task, signal) {
-      const packed = await thread.run(task, signal);
+    async run(task, signal, tenant) {
+      const packed = await thread.run(task, signal, tenant);
       return packed === null ? null : unpack(packed);
     },
     dispose: () => thread.dispose(),

@@ -4,7 +4,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { KernelChoice } from '../../kernels/contract.ts';
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
 import { createSizingFactory } from '../../platform/node/kernels/sizing-factory.ts';
-import { createTaskThread } from '../../platform/node/threads/task-thread.ts';
+import { createTaskThread, type TaskThreadOptions } from '../../platform/node/threads/task-thread.ts';
 import { createImageCache } from '../../runtime/image-cache.ts';
 import type { VisionOptions } from '../../runtime/load-model.ts';
 import type { EncodedImage, Vision } from '../../runtime/prompt-images.ts';
@@ -37,6 +37,7 @@ function spawnWorker(workerData: VisionWorkerData): Worker {
 export function openVisionThread(
   path: string,
   { kernels, numThreads, embeddingDim, tokenizer }: VisionOptions,
+  options: Partial<TaskThreadOptions> = {},
 ): Vision {
   const gguf = openModelFile(path);
   let shape;
@@ -52,17 +53,18 @@ export function openVisionThread(
     deadlineMs: DEADLINE_MS,
     maxWaiting: MAX_WAITING,
     idleMs: IDLE_MS,
+    ...options,
   });
   const cache = createImageCache();
   const { before, placeholder, after } = shape.family;
   return {
     prompt: { before, placeholder, after, numTokens: shape.numTokens },
-    async encode(data, signal) {
+    async encode(data, signal, tenant) {
       readImageHeader(data);
       const key = createHash('sha256').update(data).digest('hex');
       const cached = cache.get(key);
       if (cached !== null) return cached;
-      const encoded = await thread.run(data, signal);
+      const encoded = await thread.run(data, signal, tenant);
       if (encoded === null) throw new RuvLLMError('kernel_failed', 'the image encoder could not be started');
       cache.set(key, encoded);
       return encoded;

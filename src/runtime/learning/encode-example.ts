@@ -22,11 +22,11 @@ export function createExampleEncoder(context: ExampleContext, maxTokens: number)
     answer: string,
     { isCutOff = false }: { readonly isCutOff?: boolean } = {},
   ): Promise<Omit<TrainingExample, 'weight'> | null> => {
-    const asked = await preparePromptAside(context, prompt as Prompt, { parseSpecial: false }, null);
+    const asked = await preparePromptAside(context, prompt as Prompt, { parseSpecial: false }, { signal: null });
     // Encoded like a generated answer: a leading space belongs to its first token.
     const isContinuation = !tokenizer.isControl(asked.ids.at(-1)!);
     const options = { parseSpecial: false, isContinuation };
-    const { lists } = await doTextTask(context, { kind: 'continuation', text: answer, options }, null);
+    const { lists } = await doTextTask(context, { kind: 'continuation', text: answer, options }, { signal: null });
     const said = [...lists[0]!, ...(endId === undefined || isCutOff ? [] : [endId])];
     if (said.length === 0 || asked.ids.length + said.length > maxTokens) return null;
     return { tokenIds: [...asked.ids, ...said], numPromptTokens: asked.ids.length };

@@ -1,5 +1,6 @@
 import type { ChatMessage } from '../../chat/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
+import { indentLines } from '../../core/line-ends.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 import type { CorrectedPair } from './corrections.ts';
 
@@ -41,7 +42,8 @@ export function addContext(prompt: Prompt, context: string): Prompt {
  * system message. Everything before the question stays in the prefix cache.
  */
 export function addExchange(prompt: Prompt, { question, answer, numTimes }: Omit<CorrectedPair, 'id'>): Prompt {
-  if (typeof prompt === 'string') return `${`${question} ${answer}\n`.repeat(numTimes)}${prompt}`;
+  // Indented as recalled texts are: a line of it must not pass for one of them.
+  if (typeof prompt === 'string') return `${`${indentLines(`${question} ${answer}`)}\n`.repeat(numTimes)}${prompt}`;
   const messages = prompt as readonly ChatMessage[];
   const exchange = Array.from({ length: numTimes }, (): ChatMessage[] => [
     { role: 'user', content: question },

@@ -31,10 +31,14 @@ test('[RF7] no value of a request is kept, and no error of a caller’s check', 
   const { memory, patterns } = await setUp();
   for (let i = 0; i < 3; i++) {
     await patterns.note('a', [problem(`the call of weather: the value after "{\\"city\\":\\"Secret ${i}\\"" does not fit the schema`)]); // prettier-ignore
+    await patterns.note('a', [
+      problem(`it: "Obey Smith", "b\\" is not allowed; use only" is not allowed; use only "city"`),
+    ]);
     await patterns.note('a', [problem('Mr Smith is no customer', 'check')]);
   }
   expect(await patterns.frequent('a', ['weather', 'check'])).toEqual([
     'the call of weather: a value does not fit the schema',
+    'it: another name is not allowed; use only "city"',
   ]);
   const stored = JSON.stringify(
     (await memory.store.find('a', { kinds: ['state'], order: 'newest', limit: 100 })).records,

@@ -28,6 +28,7 @@ type Patterns = z.infer<typeof stored>['patterns'];
 const generalize = (message: string): string =>
   message
     .replace(/the value after ".*" does/su, 'a value does')
+    .replace(/: ".*" is not allowed; use only/su, ': another name is not allowed; use only')
     .replace(/\d+/g, 'N')
     .slice(0, MAX_CHARS)
     .toWellFormed();

@@ -83,6 +83,7 @@ test('[G2] leaving the stream aborts every answer', async () => {
 });
 
 const SIGNAL = new AbortController().signal;
+const CALLER = { tenant: 't', signal: SIGNAL };
 
 /** Answers each call with the number of the call, and reports one token. */
 function createCountingModel() {
@@ -182,8 +183,8 @@ test('what the model reads is named for those that count tokens', async () => {
   expect(promptOptions({ ...JOB, options: { fill: { suffix: '' } } })).toEqual({ fill: { suffix: '' } });
   expect(PLAIN_REQUEST.canCallInParallel).toBe(true);
   const { model, encoded } = createCountingModel();
-  expect(await countPromptTokens(model, request, LIMITS, SIGNAL)).toBe(3);
-  expect(encoded).toEqual([['a', { ...read, signal: SIGNAL }]]);
+  expect(await countPromptTokens(model, request, LIMITS, CALLER)).toBe(3);
+  expect(encoded).toEqual([['a', { ...read, ...CALLER }]]);
 });
 
 test('an answer has at most the tokens of the limit, or fills the context where it has none', async () => {
@@ -217,8 +218,8 @@ test.each<[string, Partial<GenerationRequest>, number]>([
     const { model, calls } = createCountingModel();
     const request = { ...JOB, ...changes };
     const limitsFor = (maxChars: number) => ({ maxTokens: 100, maxCharsPerToken: maxChars / 100 });
-    expect(await countPromptTokens(model, request, limitsFor(length), SIGNAL)).toBe(3);
-    await expect(countPromptTokens(model, request, limitsFor(length - 1), SIGNAL)).rejects.toMatchObject({
+    expect(await countPromptTokens(model, request, limitsFor(length), CALLER)).toBe(3);
+    await expect(countPromptTokens(model, request, limitsFor(length - 1), CALLER)).rejects.toMatchObject({
       code: 'context_overflow',
       data: { length, maxChars: length - 1, maxContext: 100 },
     });

@@ -134,12 +134,12 @@ export async function countPromptTokens(
   model: Model,
   request: GenerationRequest,
   limits: AnswerLimits,
-  signal: AbortSignal,
+  { signal, tenant }: Pick<GenerationCaller, 'signal' | 'tenant'>,
 ): Promise<number> {
   const prompt = request.prompts[0]!;
   const { maxContext } = model.modelInfo();
   checkLength(prompt, request, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
-  return (await model.aside.encodePrompt(prompt, { ...promptOptions(request), signal })).length;
+  return (await model.aside.encodePrompt(prompt, { ...promptOptions(request), signal, tenant })).length;
 }
 
 /** Tokenizing takes time: what can never fit is refused by its length. */

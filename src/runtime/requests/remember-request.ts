@@ -82,7 +82,7 @@ export async function rememberRequest(
     adapter:
       options.adapter === undefined ? adapter : (adapterWishOption(options.adapter, 'adapter')?.[0]?.name ?? null),
   };
-  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options, model?.modelInfo().sampling), wish, corrections, isRouted, near, opinion: opinions?.of(request, tenant) ?? null, reader: model === null ? null : readerOf(model, request), generateJson: model === null || wish?.remember !== true ? null : jsonFrom(model, tenant) }); // prettier-ignore
+  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options, model?.modelInfo().sampling), wish, corrections, isRouted, near, opinion: opinions?.of(request, tenant) ?? null, reader: model === null ? null : readerOf(model, request, tenant), generateJson: model === null || wish?.remember !== true ? null : jsonFrom(model, tenant) }); // prettier-ignore
   const { prompt, finish: _, ...recalled } = open;
   const kind = request.constraint?.kind;
   const recorder = createCallRecorder(open, now, kind === 'json_object' || kind === 'json_schema');
@@ -109,11 +109,11 @@ function jsonFrom(model: Model, tenant: string): GenerateJson {
   };
 }
 
-function readerOf(model: Model, request: GenerationRequest): PromptReader {
+function readerOf(model: Model, request: GenerationRequest, tenant: string): PromptReader {
   return createPromptReader({
     tokenizer: model.tokenizer,
     maxContext: model.modelInfo().maxContext,
     maxTokens: request.options.maxTokens ?? null,
-    encodePrompt: (prompt) => model.aside.encodePrompt(prompt, promptOptions(request)),
+    encodePrompt: (prompt) => model.aside.encodePrompt(prompt, { ...promptOptions(request), tenant }),
   });
 }

@@ -174,7 +174,7 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
         const { signal, tenant } = caller;
         const lease = await models.acquire(name, { signal, waitMs: limits.modelWaitMs, tenant });
         try {
-          return await countPromptTokens(lease.model, request, limits, caller.signal);
+          return await countPromptTokens(lease.model, request, limits, caller);
         } finally {
           lease.release();
         }

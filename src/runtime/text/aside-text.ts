@@ -1,12 +1,17 @@
-import { booleanOption, instanceOption, optional, resolveOptions } from '../../core/options.ts';
+import { booleanOption, instanceOption, optional, type OptionReaders, resolveOptions } from '../../core/options.ts';
+import { DEFAULT_TENANT } from '../default-tenant.ts';
 import { type EncodeOptions, resolvePromptOptions } from '../generate-options.ts';
 import { isAbortSignal } from '../model-config.ts';
+import { nameOption } from '../name-option.ts';
 import type { Prompt } from '../prompt.ts';
-import { doTextTask, preparePromptAside, type TextContext } from './text-thread.ts';
+import { doTextTask, preparePromptAside, type TextCaller, type TextContext } from './text-thread.ts';
 
-/** Aborts the call, which fails with `aborted`. */
+/** Options of every call. */
 export interface AsideOptions {
+  /** Aborts the call, which fails with `aborted`. */
   signal?: AbortSignal;
+  /** Tenants take turns. Default `local`. */
+  tenant?: string;
 }
 
 /** The tokenizer for texts of any length: long ones are processed in a separate thread, if there is one. */
@@ -19,29 +24,31 @@ export interface AsideText {
   decode(ids: ArrayLike<number>, options?: { skipSpecial?: boolean } & AsideOptions): Promise<string>;
 }
 
-const signalOption = optional(instanceOption('an AbortSignal', isAbortSignal));
+const CALLER: OptionReaders<TextCaller> = {
+  signal: optional(instanceOption('an AbortSignal', isAbortSignal)),
+  tenant: (value, name) => nameOption(value === undefined ? DEFAULT_TENANT : value, name),
+};
 
 export function createAsideText(context: TextContext): AsideText {
   return {
-    async encodePrompt(prompt, { signal, ...options } = {}) {
+    async encodePrompt(prompt, { signal, tenant, ...options } = {}) {
       const resolved = resolvePromptOptions(options);
-      return (await preparePromptAside(context, prompt, resolved, signalOption(signal, 'signal'))).ids;
+      const caller = resolveOptions<TextCaller>('encodePrompt', { signal, tenant }, CALLER);
+      return (await preparePromptAside(context, prompt, resolved, caller)).ids;
     },
     async encode(text, given) {
-      const { signal, ...options } = resolveOptions<{ signal: AbortSignal | null; addSpecial: boolean }>(
-        'encode',
-        given,
-        { signal: signalOption, addSpecial: booleanOption(false) },
-      );
-      return (await doTextTask(context, { kind: 'encode', texts: [text], options }, signal)).lists[0]!;
+      const readers = { ...CALLER, addSpecial: booleanOption(false) };
+      const { addSpecial, ...caller } = resolveOptions<TextCaller & { addSpecial: boolean }>('encode', given, readers);
+      return (await doTextTask(context, { kind: 'encode', texts: [text], options: { addSpecial } }, caller)).lists[0]!;
     },
     async decode(ids, given) {
-      const { signal, ...options } = resolveOptions<{ signal: AbortSignal | null; skipSpecial: boolean }>(
+      const readers = { ...CALLER, skipSpecial: booleanOption(true) };
+      const { skipSpecial, ...caller } = resolveOptions<TextCaller & { skipSpecial: boolean }>(
         'decode',
         given,
-        { signal: signalOption, skipSpecial: booleanOption(true) },
+        readers,
       );
-      return (await doTextTask(context, { kind: 'decode', ids, options }, signal)).text!;
+      return (await doTextTask(context, { kind: 'decode', ids, options: { skipSpecial } }, caller)).text!;
     },
   };
 }

@@ -24,6 +24,7 @@ export function endIdsOf(tokenizer: Tokenizer, vocabSize = tokenizer.vocabSize):
 
 /** An invalid template of the file fails chats, not the load, because plain prompts need none. */
 function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer, custom: string | null): ChatTemplate {
+  const isControl = (special: string): boolean => tokenizer.tokenBytes(tokenizer.idOf(special)!).length === 0;
   const spelling = (id: number | null): string => (id === null ? '' : tokenizer.piece(id));
   try {
     return createChatTemplate({
@@ -32,11 +33,9 @@ function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer, custom: stri
       architecture: metadata.string('general.architecture'),
       bosToken: spelling(tokenizer.bosId),
       eosToken: spelling(tokenizer.eosId),
-      // Control tokens and the unknown token. Not user-defined tokens such as </think>: plain text may contain them, and
-      // templates search for them in the history.
-      specialSpellings: tokenizer.specialSpellings.filter(
-        (special) => tokenizer.tokenBytes(tokenizer.idOf(special)!).length === 0,
-      ),
+      // Control tokens and the unknown token.
+      specialSpellings: tokenizer.specialSpellings.filter(isControl),
+      otherSpellings: tokenizer.specialSpellings.filter((special) => !isControl(special)),
     });
   } catch (error) {
     if (custom !== null || !(error instanceof RuvLLMError)) throw error;

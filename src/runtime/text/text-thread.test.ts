@@ -14,9 +14,11 @@ const chat = (content: string, count = 1): ChatMessage[] =>
 async function setUp(answer: 'work' | 'null' | 'fail' = 'work', onRun = (): void => {}) {
   const aside: TextTask[] = [];
   const other = { tokenizer: createToyTokenizer(), chatTemplate: createToyTemplate() };
+  const tenants: (string | undefined)[] = [];
   const textThread: TextThread = {
-    async run(task) {
+    async run(task, _, tenant) {
       aside.push(task);
+      tenants.push(tenant);
       onRun();
       if (answer === 'fail') throw new RuvLLMError('overloaded', 'not now');
       return answer === 'null' ? null : runTextTask(structuredClone(task), other);
@@ -38,7 +40,7 @@ async function setUp(answer: 'work' | 'null' | 'fail' = 'work', onRun = (): void
     here.push(ids.length);
     return decode(ids, options);
   };
-  return { ...runtime, aside, here };
+  return { ...runtime, aside, tenants, here };
 }
 
 test('[TX1] nothing long is rendered, encoded or decoded here', async () => {
@@ -123,4 +125,25 @@ test('[TX4] leaving while the thread is at work ends the call before the engine 
   const answer = model.generate(chat('a'), { ...variables, signal: control.signal, maxTokens: 1 });
   await expect(answer).rejects.toMatchObject({ code: 'aborted' });
   expect(transport.sent.filter(({ type }) => type === 'embed' || type === 'generate')).toEqual([]);
+});
+
+test('[TX7] every call names its tenant, because tenants take turns', async () => {
+  const { model, tenants } = await setUp();
+  const by = { tenant: 'alice' };
+  const calls = [
+    () => model.generate(LONG, by),
+    () => model.generate(chat(LONG), by),
+    () => model.generate('a', { ...by, maxTokens: 1, prediction: LONG }),
+    () => model.embed(['a', LONG], by),
+    () => model.rerank('a', [LONG], { ...by, method: 'embeddings' }),
+    () => model.session('s', by).generate(LONG),
+    () => model.cachedTokens(LONG, by),
+    () => model.aside.encodePrompt(chat(LONG), by),
+    () => model.aside.encode(LONG, by),
+    () => model.aside.decode(new Int32Array(MAX_WEIGHT_HERE + 1).fill(4), by),
+  ];
+  for (const call of calls) await call().catch(() => {}); // too long for the toy model
+  expect(tenants).toEqual(calls.map(() => 'alice'));
+  await model.aside.encode(LONG);
+  expect(tenants.at(-1)).toBe('local');
 });

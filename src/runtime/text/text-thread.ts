@@ -13,10 +13,16 @@ import { runTextTask, type TextResult, type TextTask, weighTask } from './text-t
 
 /** A thread for long tasks that has read the same model file. */
 export interface TextThread {
-  /** The result, or the task's own error; null: the thread is unavailable. */
-  run(task: TextTask, signal: AbortSignal | null): Promise<TextResult | null>;
+  /** The result, or the task's own error; null: the thread is unavailable. Tenants take turns. */
+  run(task: TextTask, signal: AbortSignal | null, tenant?: string): Promise<TextResult | null>;
   /** Ends the thread; waiting tasks fail with `not_loaded`. */
   dispose(): Promise<void>;
+}
+
+/** Who asks for a task. Without a tenant: the program itself. */
+export interface TextCaller {
+  readonly signal: AbortSignal | null;
+  readonly tenant?: string;
 }
 
 export interface TextContext extends PromptContext {
@@ -31,11 +37,11 @@ export const MAX_WEIGHT_HERE = 4096;
 export async function doTextTask(
   context: TextContext,
   task: TextTask,
-  signal: AbortSignal | null,
+  { signal, tenant }: TextCaller,
 ): Promise<TextResult> {
   const { textThread } = context;
   const isLong = textThread !== null && weighTask(task, MAX_WEIGHT_HERE) > MAX_WEIGHT_HERE;
-  return (isLong ? await textThread.run(task, signal) : null) ?? runTextTask(task, context);
+  return (isLong ? await textThread.run(task, signal, tenant) : null) ?? runTextTask(task, context);
 }
 
 /** `preparePrompt`, with long prompts in the thread. */
@@ -43,7 +49,7 @@ export async function preparePromptAside(
   context: TextContext,
   prompt: Prompt,
   options: PromptOptions,
-  signal: AbortSignal | null,
+  caller: TextCaller,
 ): Promise<PreparedPrompt> {
   if (typeof prompt !== 'string' && !isChat(prompt)) return preparePrompt(prompt, context, options);
   const { images = null } = context;
@@ -63,7 +69,7 @@ export async function preparePromptAside(
         ...(continueFinalMessage === undefined ? {} : { continueFinalMessage }),
       },
     },
-    signal,
+    caller,
   );
   return { ids: lists[0]!, tail: text };
 }
@@ -73,7 +79,7 @@ export async function encodeTurn(
   context: TextContext,
   prompt: string | readonly number[],
   knownIds: ArrayLike<number>,
-  { parseSpecial, signal }: { parseSpecial: boolean; signal: AbortSignal | null },
+  { parseSpecial, ...caller }: TextCaller & { readonly parseSpecial: boolean },
 ): Promise<readonly number[]> {
   if (isChat(prompt)) {
     throw new RuvLLMError(
@@ -82,9 +88,9 @@ export async function encodeTurn(
     );
   }
   if (knownIds.length === 0 || typeof prompt !== 'string') {
-    return (await preparePromptAside(context, prompt, { parseSpecial }, signal)).ids;
+    return (await preparePromptAside(context, prompt, { parseSpecial }, caller)).ids;
   }
   const isContinuation = !context.tokenizer.isControl(knownIds[knownIds.length - 1]!);
   const options = { parseSpecial, isContinuation };
-  return (await doTextTask(context, { kind: 'continuation', text: prompt, options }, signal)).lists[0]!;
+  return (await doTextTask(context, { kind: 'continuation', text: prompt, options }, caller)).lists[0]!;
 }

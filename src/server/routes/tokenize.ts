@@ -89,9 +89,9 @@ export const routes = {
     handle: async (exchange) => {
       const fields = await exchange.readRequest((body) => readFields(body, TOKENIZE));
       const { content } = fields;
-      const { signal } = exchange.caller;
+      const { signal, tenant } = exchange.caller;
       return withModel(exchange, fields.model, async ({ aside, tokenizer }) => {
-        const tokens = await aside.encode(content, { addSpecial: fields.add_special ?? false, signal });
+        const tokens = await aside.encode(content, { addSpecial: fields.add_special ?? false, signal, tenant });
         return fields.with_pieces === true ? writePieces(tokens, tokenizer) : json({ tokens });
       });
     },
@@ -102,10 +102,10 @@ export const routes = {
     ignoresUnknownFields: true,
     handle: async (exchange) => {
       const { model, tokens } = await exchange.readRequest((body) => readFields(body, DETOKENIZE));
-      const { signal } = exchange.caller;
+      const { signal, tenant } = exchange.caller;
       return withModel(exchange, model, async ({ aside, tokenizer }) => {
         checkIds(tokens, tokenizer);
-        return json({ content: await aside.decode(tokens, { signal }) });
+        return json({ content: await aside.decode(tokens, { signal, tenant }) });
       });
     },
   },
@@ -116,15 +116,16 @@ export const routes = {
     handle: async (exchange) => {
       const fields = await exchange.readRequest((body) => readFields(body, TEMPLATE));
       const { messages } = fields;
-      const { signal } = exchange.caller;
+      const { signal, tenant } = exchange.caller;
       return withModel(exchange, fields.model, async ({ aside }) => {
         const tools = (fields.tools ?? []).map(toDefinition);
         const tokens = await aside.encodePrompt(messages, {
           ...(tools.length === 0 ? {} : { tools }),
           ...toChatOptions(fields),
           signal,
+          tenant,
         });
-        return json({ prompt: await aside.decode(tokens, { skipSpecial: false, signal }), tokens });
+        return json({ prompt: await aside.decode(tokens, { skipSpecial: false, signal, tenant }), tokens });
       });
     },
   },
