@@ -1,7 +1,16 @@
 // Long-running use: long names, small screens, revoked keys, server restarts, several tabs.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerBriefly, answerEndlessly, canRun, type DashboardServer, openBrowser, openPage, sharedDashboardServer, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import {
+  answerBriefly,
+  answerEndlessly,
+  canRun,
+  type DashboardServer,
+  openBrowser,
+  openPage,
+  sharedDashboardServer,
+  startDashboardServer,
+} from './support/index.ts';
 
 const TIMEOUT_MS = 600_000;
 const HOSTILE =
