@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
+  answerBriefly,
   canRun,
   type DashboardServer,
   drawnText,
@@ -115,6 +116,7 @@ describe.skipIf(!canRun)('a conversation', () => {
     await page.getByLabel('Files to add').setInputFiles({ name, mimeType: 'text/markdown', buffer });
     const shown = name.replace('\u202E', '⟦U+202E⟧');
     await page.getByText(`${shown}: 1 chunk.`).waitFor();
+    await answerBriefly(page);
     await ask(page, 'When does the quokka open?');
     await page.getByRole('region', { name: 'Sources' }).getByText(shown).click();
     await page.getByRole('link', { name: 'Open document' }).click();

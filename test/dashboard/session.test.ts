@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { campaign } from '../support/campaign.ts';
 import {
+  answerBriefly,
   canRun,
   findViolations,
   openPage,
@@ -70,6 +71,7 @@ describe.skipIf(!canRun)('session', () => {
     await using opened = await openPage(server.url, { key: token, expectedStatuses: [401] });
     const { page } = opened;
     const message = page.getByRole('textbox', { name: 'Message' });
+    await answerBriefly(page);
     await message.fill('My secret plan');
     await page.keyboard.press('Enter');
     await page.locator('.answer-details').waitFor(); // the answer may be empty, without rating buttons

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startFakeHub } from '../../src/hub/fake-hub.contract.ts';
 import {
+  answerBriefly,
   canRun,
   type DashboardServerOptions,
   findViolations,
@@ -46,6 +47,7 @@ describe.skipIf(!canRun)('a server without a model', () => {
       expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
       await row.getByRole('button', { name: 'Pull smollm2:360m' }).click();
       const message = page.getByRole('textbox', { name: 'Message' });
+      await answerBriefly(page);
       await message.fill('Once upon a time');
       await page.keyboard.press('Enter');
       await page.locator('.answer-details').waitFor();

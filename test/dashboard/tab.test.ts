@@ -1,7 +1,7 @@
 // A model of the server that runs in the tab of the dashboard.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, countViolations, type DashboardServer, drawnText, findLayoutFaults, openPage, sharedTenant, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { answerBriefly, canRun, countViolations, type DashboardServer, drawnText, findLayoutFaults, openPage, sharedTenant, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
 let server: DashboardServer;
 beforeAll(async () => {
@@ -140,6 +140,7 @@ describe.skipIf(!canRun)('a model in the tab', () => {
     const engine = page.workers().find((worker) => worker.url().endsWith('engine-worker.js'))!;
     void engine.evaluate(() => (globalThis as unknown as { close(): void }).close()).catch(() => {});
     await page.getByText(/The model in this tab stopped: /).waitFor();
+    await answerBriefly(page);
     await send(page, 'Once');
     await page.getByRole('button', { name: 'Good answer' }).last().waitFor();
   });

@@ -145,6 +145,17 @@ function hasOtherRun(folder: string): boolean {
   return isRunning;
 }
 
+/** Removes a folder to which browsers and servers that end write until the last moment; Node itself retries without looking again. */
+function removeBusy(folder: string, numRetries = 20): void {
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } catch (error) {
+    if (numRetries === 0) throw error;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    removeBusy(folder, numRetries - 1);
+  }
+}
+
 export default function setUp(project: TestProject): (() => void) | undefined {
   if (process.env['RUVLLM_TEST_FOLDER'] !== undefined) return undefined; // Once for all projects.
   const { root } = project.vitest.config;
@@ -185,7 +196,7 @@ export default function setUp(project: TestProject): (() => void) | undefined {
       ...describeChanges(new Map(), strays, times),
       ...left,
     ];
-    rmSync(run, { recursive: true, force: true, maxRetries: 10 }); // Browsers that end write until the last moment.
+    removeBusy(run);
     for (const problem of problems) console.error(`error: ${problem}`);
     if (problems.length > 0) {
       console.error(

@@ -193,12 +193,17 @@ export async function sharedTenant(
 }
 
 /** Makes the page's answers practically endless, until the returned function is called. */
-export async function answerEndlessly(page: Page): Promise<() => Promise<void>> {
+export const answerEndlessly = (page: Page): Promise<() => Promise<void>> =>
+  override(page, { model: 'endless', ignore_eos: true, max_tokens: ENDLESS_SHAPE.contextLength - 500 });
+
+/** Makes the page's answers short: without a limit the model fills its context, which takes seconds. */
+export const answerBriefly = (page: Page): Promise<() => Promise<void>> => override(page, { max_tokens: 8 });
+
+async function override(page: Page, fields: object): Promise<() => Promise<void>> {
   const pattern = '**/v1/chat/completions';
   await page.route(pattern, (route) => {
     const body = route.request().postDataJSON() as object;
-    const overrides = { model: 'endless', ignore_eos: true, max_tokens: ENDLESS_SHAPE.contextLength - 500 };
-    return route.continue({ postData: JSON.stringify({ ...body, ...overrides }) });
+    return route.continue({ postData: JSON.stringify({ ...body, ...fields }) });
   });
   return () => page.unroute(pattern);
 }
