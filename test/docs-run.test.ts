@@ -3,26 +3,20 @@
 //   ```text       directly after it: the expected output; `…` matches anything
 //   ```sh serve   `ruvllm serve …`, which runs until the end of the page
 //   ```json file=NAME   is written beside them
-import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { isServerBuilt } from './support/dist-server.ts';
 import { type CodeBlock, readMarkdown } from './support/markdown.ts';
 import { buildRandomModel } from './support/random-model.ts';
 import { createServeFolder, type ServeFolder } from './support/serve-process.ts';
+import { writeShellCommand } from './support/shell-command.ts';
 import { shellCommands } from './support/shell-words.ts';
 
 const root = join(import.meta.dirname, '..');
+/** Their commands and servers are processes; those of the other pages run in this one. */
+const PAGES_OF_PROCESSES = ['README.md', 'docs/chat.md'];
 const hasShell = ['bash', 'curl'].every((tool) => spawnSync(tool, ['--version']).status === 0);
 if (!hasShell) console.log('skipped: the blocks of the guides need bash and curl');
 
@@ -46,26 +40,41 @@ function patternOf(text: string): RegExp {
 interface PageFolder {
   readonly serving: ServeFolder;
   readonly folder: string;
+  readonly hasProcesses: boolean;
   url: string | null;
 }
 
+const open: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0).toReversed()) await close();
+});
+
 /** Inside the repository: a block imports the package by name, which only files of the package can. */
-function openPageFolder(modelBytes: Uint8Array): PageFolder {
+async function openPageFolder(modelBytes: Uint8Array, hasProcesses: boolean): Promise<PageFolder> {
   mkdirSync(join(root, '.cache'), { recursive: true });
   const folder = mkdtempSync(join(root, '.cache/docs-'));
+  open.push(() => rmSync(folder, { recursive: true, force: true }));
   const serving = createServeFolder(shape);
+  open.push(serving.dispose, serving.here.stopAll);
   writeFileSync(serving.model, modelBytes);
   mkdirSync(join(folder, 'bin'));
   const command = join(folder, 'bin/ruvllm');
-  writeFileSync(command, `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'bin/ruvllm.mjs')}" "$@"\n`);
-  chmodSync(command, 0o755);
-  return { serving, folder, url: null };
+  if (hasProcesses) {
+    const line = `exec "${process.execPath}" "${join(root, 'bin/ruvllm.mjs')}" "$@"`;
+    writeFileSync(command, `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+  } else {
+    const socket = await writeShellCommand(command);
+    const outside = process.cwd();
+    process.chdir(folder); // A server of the page finds its files.
+    open.push(() => (process.chdir(outside), socket[Symbol.dispose]()));
+  }
+  return { serving, folder, hasProcesses, url: null };
 }
 
 const filled = ({ serving, url }: PageFolder, text: string): string =>
   text.replaceAll(/\bMODEL\b/g, serving.model).replaceAll(DOCUMENTED_URL, url ?? DOCUMENTED_URL);
 
-function runBlock(page: PageFolder, { language, text }: CodeBlock): string {
+async function runBlock(page: PageFolder, { language, text }: CodeBlock): Promise<string> {
   const { folder, serving } = page;
   const env = {
     ...serving.environment,
@@ -77,8 +86,11 @@ function runBlock(page: PageFolder, { language, text }: CodeBlock): string {
   const file = join(folder, language === 'js' ? 'block.mjs' : 'block.sh');
   writeFileSync(file, filled(page, text));
   const [program, args] = language === 'js' ? [process.execPath, [file]] : ['bash', ['-eu', '-o', 'pipefail', file]];
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, env, encoding: 'utf8', timeout: 600_000 });
-  expect(status, `${text}\n${stdout}${stderr}`).toBe(0);
+  const [error, stdout, stderr] = await new Promise<[Error | null, string, string]>((resolve) => {
+    const child = execFile(program, args, { cwd: folder, env }, (...ended) => resolve(ended));
+    child.stdin!.end();
+  });
+  expect(error, `${text}\n${stdout}${stderr}`).toBeNull();
   const printed = stdout.replaceAll('\r', ''); // Headers end in it.
   return page.url === null ? printed : printed.replaceAll(page.url, DOCUMENTED_URL);
 }
@@ -86,17 +98,9 @@ function runBlock(page: PageFolder, { language, text }: CodeBlock): string {
 async function serveBlock(page: PageFolder, { text }: CodeBlock): Promise<void> {
   const [command, ...more] = shellCommands(filled(page, text));
   expect([command?.words.slice(0, 2), more], text).toEqual([['ruvllm', 'serve'], []]);
-  const inFolder = (word: string): string => (existsSync(join(page.folder, word)) ? join(page.folder, word) : word);
-  page.url = (await page.serving.start(...command!.words.slice(2).map(inFolder))).url;
+  const { serving, hasProcesses } = page;
+  page.url = (await (hasProcesses ? serving : serving.here).start(...command!.words.slice(2))).url;
 }
-
-const open: PageFolder[] = [];
-afterAll(() => {
-  for (const { folder, serving } of open) {
-    serving.dispose();
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
 
 const isMarked = ({ marks }: CodeBlock): boolean => marks.length > 0;
 const guides = ['README.md', ...readdirSync(join(root, 'docs')).map((file) => `docs/${file}`)]
@@ -115,19 +119,17 @@ describe.skipIf(!isServerBuilt || !hasShell)('the marked blocks of', () => {
     async (file, blocks) => {
       const isStory = file === 'README.md' && hasStoryModel;
       const isPrintCompared = file !== 'README.md' || hasStoryModel;
-      const page = openPageFolder(isStory ? readFileSync(storyModel) : model);
-      open.push(page);
+      const page = await openPageFolder(isStory ? readFileSync(storyModel) : model, PAGES_OF_PROCESSES.includes(file));
       for (const [i, block] of blocks.entries()) {
         const [mark] = block.marks;
         if (mark === 'serve') await serveBlock(page, block);
         if (mark?.startsWith('file=')) writeFileSync(join(page.folder, mark.slice('file='.length)), block.text);
         if (mark !== 'run') continue;
-        const printed = runBlock(page, block).trim();
+        const printed = (await runBlock(page, block)).trim();
         const next = blocks[i + 1];
         if (next?.language === 'text' && isPrintCompared)
           expect(printed, `line ${next.line}`).toMatch(patternOf(next.text));
       }
-      page.serving.killAll();
     },
     240_000, // Dozens of processes on busy machines.
   );

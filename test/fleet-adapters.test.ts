@@ -28,7 +28,13 @@ import {
 import { createNatsServer, hasNats, type NatsServer } from './support/nats-server.ts';
 import { buildRandomModel } from './support/random-model.ts';
 import { runCommand } from './support/run-command.ts';
-import { createServeFolder, type Served, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
+import {
+  createServeFolder,
+  type Served,
+  type ServedHere,
+  type ServeFolder,
+  type ServeProcess,
+} from './support/serve-process.ts';
 
 let nats: NatsServer;
 let folder: ServeFolder;
@@ -69,8 +75,14 @@ afterAll(async () => {
 });
 
 const nodeArgs = (args: readonly string[]): string[] => [...(args[0]?.includes('=') ? [] : [`tiny=${folder.model}`]), '--no-memory', '--no-dashboard', '--threads', '1', '--fleet-secret', secret, ...args]; // prettier-ignore
-const startNode = (...args: string[]): Promise<Served> => folder.here.start(...nodeArgs(args));
-/** As a process that a test stops or kills. */
+const startNode = (...args: string[]): Promise<ServedHere> => folder.here.start(...nodeArgs(args));
+/** With a connection to NATS that a test can hold or cut. */
+async function startBehindProxy() {
+  const proxy = await createNatsProxy(nats.url);
+  ended.push(proxy.close);
+  return { ...(await startNode('--nats', proxy.url)), proxy };
+}
+/** As a process that a test kills. */
 const launchNode = (): Promise<ServeProcess> => folder.launch({ onErrorOutput() {} }, ...nodeArgs([]));
 const start = async (...args: string[]): Promise<CommandResult> => {
   const line = ['fleet', ...args, '--fleet-secret', secret];
@@ -195,13 +207,13 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
   });
 
   test('[RL3] are published by one of two commands at once', async () => {
-    const [quick, slow, other] = await Promise.all([startNode(), launchNode(), startNode()]);
+    const [quick, slow, other] = await Promise.all([startNode(), startBehindProxy(), startNode()]);
     const nodes = [quick, slow, other];
     // A node that does not answer yet: otherwise one may have ended before the other begins.
-    slow.process.kill('SIGSTOP');
+    slow.proxy.hold();
     const commands = [first, second].map((file) => launchPublish(file).end);
     await Promise.race(commands);
-    slow.process.kill('SIGCONT');
+    slow.proxy.release();
     const results = await Promise.all(commands);
     const [won, lost] = [...results].sort((a, b) => a.status! - b.status!) as [
       (typeof results)[0],
@@ -225,15 +237,15 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
   });
 
   test('[RL4] are active on a node that was killed between the phases, and on one that joins, before they are ready', async () => {
-    const [node, slow, killed] = await Promise.all([startNode(), launchNode(), launchNode()]);
+    const [node, slow, killed] = await Promise.all([startNode(), startBehindProxy(), launchNode()]);
     expect((await publish(first)).status).toBe(0);
     expect(await ask(node)).toBe(one);
-    slow.process.kill('SIGSTOP');
+    slow.proxy.hold();
     const publishing = launchPublish(second);
     await publishing.printed(`${killed.url}: prepared`);
     killed.process.kill('SIGKILL');
     await killed.exit;
-    slow.process.kill('SIGCONT');
+    slow.proxy.release();
     const { status: code, output } = await publishing.end;
     expect([code, output]).toEqual([0, expect.stringContaining('2 of 3 nodes')]);
     expect(await askAll([node, slow])).toEqual([two, two]);
@@ -242,10 +254,9 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
   });
 
   test('[RL4] are loaded before a node says that it is ready', async () => {
-    const [spare] = await Promise.all([launchNode(), startNode()]);
+    const [spare] = await Promise.all([startNode(), startNode()]);
     expect((await publish(first)).status).toBe(0);
-    spare.process.kill('SIGKILL');
-    await spare.exit;
+    await spare.stop();
     const proxy = await createNatsProxy(nats.url);
     ended.push(proxy.close);
     proxy.hold();
@@ -261,24 +272,22 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
   });
 
   test('[RL5] [RL6] are not served in an old version by a node that is cut off, and it catches up', async () => {
-    const proxy = await createNatsProxy(nats.url);
-    ended.push(proxy.close);
-    const [node, slow, away] = await Promise.all([startNode(), launchNode(), startNode('--nats', proxy.url)]);
+    const [node, slow, away] = await Promise.all([startNode(), startBehindProxy(), startBehindProxy()]);
     const nodes = [node, slow, away];
     const gateway = await folder.here.gateway('--fleet-secret', secret, '--health-interval', '0.2');
     expect((await publish(first)).status).toBe(0);
     await expect.poll(async () => ((await (await fetch(`${gateway.url}/health`)).json()) as { nodes_up: number }).nodes_up, { timeout: 30_000 }).toBe(3); // prettier-ignore
-    slow.process.kill('SIGSTOP');
+    slow.proxy.hold();
     const publishing = launchPublish(second);
     await publishing.printed(`${away.url}: prepared`);
-    proxy.cut();
-    slow.process.kill('SIGCONT');
+    away.proxy.cut();
+    slow.proxy.release();
     expect((await publishing.end).status).toBe(0);
     // The command has waited for 2 s for the node.
     expect(await askAll(nodes)).toEqual([two, two, 503]);
     expect(await ask(away, 'tiny')).toBe(base);
     for (let i = 0; i < 12; i++) expect(await ask(gateway)).toBe(two);
-    proxy.heal();
+    away.proxy.heal();
     const answers: (string | number)[] = [];
     await expect.poll(async () => answers[answers.push(await ask(away)) - 1], { timeout: 30_000 }).toBe(two);
     expect(answers).not.toContain(one);
@@ -295,13 +304,13 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
   });
 
   test('[RL7] can be published again after a publisher was killed', async () => {
-    const [slow, other] = await Promise.all([launchNode(), startNode()]);
+    const [slow, other] = await Promise.all([startBehindProxy(), startNode()]);
     const nodes = [slow, other];
-    slow.process.kill('SIGSTOP');
+    slow.proxy.hold();
     const publishing = launchPublish(first, '--timeout', '1');
     await publishing.printed(`${other.url}: prepared`);
     process.kill(publishing.pid, 'SIGKILL');
-    slow.process.kill('SIGCONT');
+    slow.proxy.release();
     expect((await status()).inProgress).not.toBe(null);
     expect((await publish(second)).output).toContain('another publication is in progress');
     await expect.poll(async () => (await status()).inProgress, { timeout: 30_000 }).toBe(null);
@@ -318,10 +327,11 @@ describe.skipIf(!isServerBuilt || !hasNats)('adapters of a fleet', () => {
     await expect.poll(async () => (await status().catch(() => null))?.release, { timeout: 30_000 }).toBe(release);
     // On another machine: without the files of the first.
     const elsewhere = createServeFolder({ contextLength: 256, environment: { RUVLLM_NATS_URL: nats.url } });
-    ended.push(elsewhere.dispose);
+    ended.push(elsewhere.here.stopAll, elsewhere.dispose);
     const { stdout } = await folder.here.run('fleet', 'key');
     await elsewhere.here.run('fleet', 'trust', (JSON.parse(stdout) as { key: string }).key);
-    const joined = await elsewhere.launch({ onErrorOutput() {} }, `tiny=${folder.model}`, '--no-memory', '--no-dashboard', '--threads', '1', '--fleet-secret', secret); // prettier-ignore
+    await folder.here.stopAll();
+    const joined = await elsewhere.here.start(...nodeArgs([]));
     expect(await ask(joined)).toBe(one);
   });
 

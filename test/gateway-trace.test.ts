@@ -1,11 +1,11 @@
-// One trace of a request through a gateway, its node, the node's memory and a remote engine, as real processes with a collector.
+// One trace of a request through a gateway, its node, the node's memory and a remote engine, with a collector.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { isServerBuilt } from './support/dist-server.ts';
-import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
+import { createServeFolder, type ServedHere, type ServeFolder } from './support/serve-process.ts';
 
 interface CollectedSpan {
   readonly service: string;
@@ -51,8 +51,8 @@ beforeAll(async () => {
     environment: { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_METRICS_EXPORTER: 'none', OTEL_BSP_SCHEDULE_DELAY: '10' },
   });
 });
-afterEach(() => {
-  folder.killAll();
+afterEach(async () => {
+  await folder.here.stopAll();
   spans.length = 0;
 });
 afterAll(() => {
@@ -63,10 +63,10 @@ afterAll(() => {
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const CLIENT_SPAN = 'b7ad6b7169203331';
 
-const serve = (...args: string[]): Promise<ServeProcess> =>
-  folder.launch({ onErrorOutput() {} }, `tiny=${folder.model}`, '--no-dashboard', '--threads', '1', ...args);
-const startGateway = (...nodes: readonly ServeProcess[]): Promise<ServeProcess> =>
-  folder.launch({ command: 'gateway', onErrorOutput() {} }, ...nodes.flatMap(({ url }) => ['--node', url]));
+const serve = (...args: string[]): Promise<ServedHere> =>
+  folder.here.start(`tiny=${folder.model}`, '--no-dashboard', '--threads', '1', ...args);
+const startGateway = (...nodes: readonly ServedHere[]): Promise<ServedHere> =>
+  folder.here.gateway(...nodes.flatMap(({ url }) => ['--node', url]));
 const ask = (url: string, flags: string, body: object): Promise<Response> =>
   fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
@@ -113,8 +113,7 @@ describe.skipIf(!isServerBuilt)('[TR7] a request through a gateway', () => {
   test('has the error of a fleet without nodes', async () => {
     const node = await serve('--no-memory');
     const gateway = await startGateway(node);
-    node.process.kill('SIGKILL');
-    await node.exit;
+    await node.stop();
     expect((await ask(gateway.url, '01', { model: 'tiny' })).status).toBe(503);
     await expect.poll(() => spans.length).toBe(1);
     expect([spans[0]!.status, attributeOf(spans[0]!.attributes, 'error.type')]).toEqual([{ code: 2 }, 'overloaded']);

@@ -25,7 +25,7 @@ let serving: ServeFolder;
 beforeAll(() => {
   serving = createServeFolder({ contextLength: 128 });
 });
-afterEach(() => serving.killAll());
+afterEach(() => serving.here.stopAll());
 afterAll(() => {
   serving.dispose();
   rmSync(folder, { recursive: true, force: true });
@@ -232,10 +232,10 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
 
 describe.skipIf(!canRun)('a memory behind a server', () => {
   test('[MR1] runs the same commands over HTTP, explains a folder in use, and gives other tenants and wrong keys nothing', async () => {
-    const alice = serving.keys('create', 'alice', '--tenant', 'alice').token;
-    const root = serving.keys('create', 'root', '--scope', 'admin').token;
+    const alice = (await serving.here.keys('create', 'alice', '--tenant', 'alice')).token;
+    const root = (await serving.here.keys('create', 'root', '--scope', 'admin')).token;
     const place = at('served');
-    const server = await serving.start(model, '--memory', place);
+    const server = await serving.here.start(model, '--memory', place);
     expect(server).toMatchObject({ memory: place });
     const remote = (key: string): string[] => ['--url', `${server.url}/v1`, '--api-key', key];
     const text = TEXTS[0]!;
@@ -263,18 +263,17 @@ describe.skipIf(!canRun)('a memory behind a server', () => {
     expect(await run(['memory', 'search', 'x', '--hops', '99', ...remote(alice)])).toMatchObject({ status: 2, stderr: expect.stringContaining('error: --hops: Too big') as string }); // prettier-ignore
     expect(await run(['memory', 'search', '', ...remote(alice)])).toMatchObject({ status: 2, stderr: expect.stringContaining('error: <query>: Too small') as string }); // prettier-ignore
 
-    const locked = spawned(['memory', 'stats', '--memory', place]);
+    const locked = await run(['memory', 'stats', '--memory', place]);
     expect(locked.status).toBe(1);
     expect(locked.stderr).toMatch(
       /^error: cannot open the memory: .* is in use by process \d+ .*\nnext: repeat with --url http:\/\/127\.0\.0\.1:\d+\n/,
     );
     expect(locked.stderr).toContain(server.url); // prettier-ignore
-    const second = await serving.start(model, '--no-memory');
+    const second = await serving.here.start(model, '--no-memory');
     expect(second).toMatchObject({ memory: null });
     const none = await run(['memory', 'stats', '--url', second.url, '--api-key', alice]);
     expect(none).toMatchObject({ status: 1, stderr: expect.stringContaining('runs without a memory') as string });
-    server.process.kill('SIGTERM');
-    expect(await server.exit).toBe(0);
+    expect(await server.stop()).toBe(0);
     // After a clean shutdown the folder is free at once and has the added text.
     const after = await run([
       'memory',
@@ -290,10 +289,10 @@ describe.skipIf(!canRun)('a memory behind a server', () => {
   });
 
   test('two servers on the user’s folder: the second runs without memory, or does not start if memory is required', async () => {
-    const first = await serving.start(model);
-    const second = await serving.start(model);
+    const first = await serving.here.start(model);
+    const second = await serving.here.start(model);
     expect([first, second]).toMatchObject([{ memory: join(serving.data, 'memory') }, { memory: null }]);
-    const typed = spawned(['serve', model, '--port', '0', '--memory', join(serving.data, 'memory')]);
+    const typed = await run(['serve', model, '--port', '0', '--memory', join(serving.data, 'memory')]);
     expect([typed.status, typed.stderr]).toEqual([1, expect.stringContaining('is in use by process')]);
   });
 });

@@ -2,14 +2,15 @@
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { createServeFolder, type ServeProcess } from './support/serve-process.ts';
+import { createServeFolder, type Served, type ServedHere, type ServeProcess } from './support/serve-process.ts';
 
 const folder = createServeFolder({ contextLength: 512 });
 const memory = join(folder.data, 'memory');
-afterEach(() => folder.killAll());
+const { here } = folder;
+afterEach(() => (folder.killAll(), here.stopAll()));
 afterAll(() => folder.dispose());
 
-function clientOf({ url }: ServeProcess, token?: string) {
+function clientOf({ url }: Served, token?: string) {
   return async (path: string, body?: unknown) => {
     const response = await fetch(url + path, {
       method: body === undefined ? 'GET' : 'POST',
@@ -38,16 +39,16 @@ async function kill({ process: child, exit }: ServeProcess): Promise<void> {
 const chat = (session: string, content: string) => ({ model: 'tiny', session, messages: [{ role: 'user', content }], max_tokens: 2 }); // prettier-ignore
 
 test('[MS37] turns of delivered answers survive a kill; emptied and cut databases and locks are reported, the rest is served', async () => {
-  let server = await folder.start(folder.model);
-  let ask = clientOf(server);
+  const killed = await folder.start(folder.model);
+  let ask = clientOf(killed);
   const ids: string[] = [];
   for (let i = 0; i < 5; i++) ids.push((await ask('/admin/memory/add', { text: `record ${i}` })).body['id']!);
   for (let i = 0; i < 3; i++) expect((await ask('/v1/chat/completions', chat('talk', `turn ${i}`))).status).toBe(200);
-  await kill(server);
+  await kill(killed);
 
   // A cut lock: the memory is opened all the same, with every turn.
   truncateSync(join(memory, 'owner.lock'), 5);
-  server = await folder.start(folder.model);
+  let server = await here.start(folder.model);
   ask = clientOf(server);
   expect(server.memory).toBe(memory);
   expect(await healthOf(ask)).toEqual({ status: 'ok' });
@@ -55,10 +56,10 @@ test('[MS37] turns of delivered answers survive a kill; emptied and cut database
   for (let i = 0; i < 3; i++) expect(session.text).toContain(`turn ${i}`);
   const backup = await ask('/admin/memory/backup', {});
   expect(backup.status).toBe(200);
-  await kill(server);
+  await server.stop();
 
   truncateSync(join(memory, 'memory.db'), 0);
-  server = await folder.start(folder.model);
+  server = await here.start(folder.model);
   ask = clientOf(server);
   expect(await healthOf(ask)).toEqual({ status: 'ok', degraded: ['memory'] });
   expect((await ask('/metrics')).text).toContain('ruvllm_state_degraded{part="memory"} 1');
@@ -66,20 +67,20 @@ test('[MS37] turns of delivered answers survive a kill; emptied and cut database
   expect((await ask('/admin/memory/audit/verify', {})).body['isIntact']).toBe(false);
   expect((await ask('/admin/memory/check', {})).body['isIntact']).toBe(false);
   expect((await ask('/v1/chat/completions', chat('talk', 'still answers'))).status).toBe(200);
-  expect(folder.run('memory', 'restore').status).not.toBe(0); // in use
-  await kill(server);
+  expect((await here.run('memory', 'restore')).stdout).toContain('is in use by process');
+  await server.stop();
 
-  const restored = JSON.parse(folder.run('memory', 'restore').stdout) as { numRecords: number };
+  const restored = JSON.parse((await here.run('memory', 'restore')).stdout) as { numRecords: number };
   expect(restored.numRecords).toBeGreaterThan(5);
-  server = await folder.start(folder.model);
+  server = await here.start(folder.model);
   ask = clientOf(server);
   expect(await healthOf(ask)).toEqual({ status: 'ok' });
   for (const [i, id] of ids.entries()) expect((await ask('/admin/memory/get', { id })).text).toContain(`record ${i}`);
-  await kill(server);
+  await server.stop();
 
   // Both headers: nothing of the memory can be read, and the model answers.
   for (const name of ['memory.json', 'memory.json.copy']) writeFileSync(join(memory, name), '{');
-  server = await folder.start(folder.model);
+  server = await here.start(folder.model);
   ask = clientOf(server);
   expect(await healthOf(ask)).toEqual({ status: 'ok', degraded: ['memory'] });
   expect((await ask('/v1/chat/completions', chat('talk', 'still answers'))).status).toBe(200);
@@ -87,8 +88,8 @@ test('[MS37] turns of delivered answers survive a kill; emptied and cut database
 
 test('[MS37] a log that lost its end brings an older rating and title back, and the loss is reported', async () => {
   rmSync(memory, { recursive: true, force: true });
-  let server = await folder.start(folder.model);
-  let ask = clientOf(server);
+  const killed = await folder.start(folder.model);
+  let ask = clientOf(killed);
   const answer = await ask('/v1/chat/completions', chat('rated', 'question'));
   const requestId = String(answer.body['id']).replace('chatcmpl-', '');
   const write = async (thumbs: string, title: string, version: number): Promise<void> => {
@@ -100,11 +101,11 @@ test('[MS37] a log that lost its end brings an older rating and title back, and 
   const log = join(memory, 'memory.db-wal');
   const sizeBefore = statSync(log).size;
   await write('down', 'newer', 1);
-  await kill(server);
+  await kill(killed);
   // A log that was written from its start again has the older values in the database.
   truncateSync(log, statSync(log).size > sizeBefore ? sizeBefore : 0);
 
-  server = await folder.start(folder.model);
+  const server = await here.start(folder.model);
   ask = clientOf(server);
   expect((await ask(`/v1/feedback/${requestId}`)).body).toMatchObject({ verdict: 'success' });
   expect((await ask('/v1/chats/one')).body).toMatchObject({ title: 'older' });
@@ -119,13 +120,12 @@ test('[SP13] a damaged or missing master key is replaced, moved aside and report
   rmSync(memory, { recursive: true, force: true });
   const state = folder.environment['RUVLLM_STATE_DIR']!;
   const [keyPath, spill] = [join(state, 'master.key'), join(folder.path, 'spill')];
-  let output = '';
-  const start = () => folder.launch({ onErrorOutput: (text) => (output += text) }, folder.model, '--kv-spill', spill);
+  const start = (): Promise<ServedHere> => here.start(folder.model, '--kv-spill', spill);
   let server = await start();
   let ask = clientOf(server);
   const { id } = (await ask('/admin/memory/add', { text: 'a sealed record' })).body;
   expect(await healthOf(ask)).toEqual({ status: 'ok' });
-  await kill(server);
+  await server.stop();
   const key = readFileSync(keyPath);
   const spilled = readdirSync(spill, { recursive: true });
 
@@ -136,7 +136,6 @@ test('[SP13] a damaged or missing master key is replaced, moved aside and report
   ] as const) {
     writeFileSync(keyPath, key);
     damage();
-    output = '';
     const namesBefore = new Set(readdirSync(state));
     server = await start();
     ask = clientOf(server);
@@ -150,17 +149,17 @@ test('[SP13] a damaged or missing master key is replaced, moved aside and report
     const aside = readdirSync(state).filter((name) => name.includes('.damaged-') && !namesBefore.has(name));
     expect(aside).toHaveLength(parts.length - 2);
     for (const name of aside) {
-      expect(output).toContain(name);
+      expect(server.errorOutput).toContain(name);
       expect(key.subarray(0, 16).subarray(0, statSync(join(state, name)).size)).toEqual(
         readFileSync(join(state, name)),
       );
     }
     for (const name of ['master.key', ...aside]) expect(statSync(join(state, name)).mode & 0o777).toBe(0o600);
-    expect(output).toContain('another master key');
+    expect(server.errorOutput).toContain('another master key');
     expect(readFileSync(keyPath)).toHaveLength(32);
     expect(readFileSync(keyPath).equals(key)).toBe(false);
     expect(readdirSync(spill, { recursive: true })).toEqual(spilled);
-    await kill(server);
+    await server.stop();
   }
 
   writeFileSync(keyPath, key);
@@ -173,9 +172,9 @@ test('[SP13] a damaged or missing master key is replaced, moved aside and report
 
 test('[K9] a damaged API key record is refused and reported, and the server stays closed and serves the others', async () => {
   rmSync(memory, { recursive: true, force: true });
-  const [good, bad] = [folder.keys('create', 'good', '--scope', 'admin'), folder.keys('create', 'bad')];
+  const [good, bad] = [await here.keys('create', 'good', '--scope', 'admin'), await here.keys('create', 'bad')];
   writeFileSync(join(folder.data, 'api-keys', `${bad.id}.json`), '{');
-  const server = await folder.start(folder.model);
+  const server = await here.start(folder.model);
   expect(server.isOpen).toBe(false);
   expect((await clientOf(server)('/health')).body).toEqual({ status: 'ok', degraded: ['keys'] });
   expect((await clientOf(server, good.token)('/v1/models')).status).toBe(200);

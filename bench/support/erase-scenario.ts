@@ -1,9 +1,7 @@
 // A tenant leaves a unique word in every part of a real server, is erased, and the word is searched for everywhere.
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { buildRandomModel } from '../../test/support/random-model.ts';
+import { createServeFolder, type ServedHere } from '../../test/support/serve-process.ts';
 
 export interface Planted {
   readonly part: string;
@@ -67,51 +65,17 @@ async function waitUntil(what: string, isTrue: () => boolean | Promise<boolean>)
 
 /** Runs the scenario; `log` is told each step. */
 export async function runEraseScenario(log: (line: string) => void = () => {}): Promise<EraseOutcome> {
-  const root = mkdtempSync(join(tmpdir(), 'ruvllm-erase-'));
-  const [data, spill] = [join(root, 'data'), join(root, 'spill')];
-  let model = STORIES;
-  if (!existsSync(model)) {
-    model = join(root, 'tiny.gguf');
-    writeFileSync(
-      model,
-      buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape: { contextLength: 256 } }),
-    );
-  }
-  const environment = {
-    ...process.env,
-    RUVLLM_DATA_DIR: data,
-    RUVLLM_STATE_DIR: join(root, 'state'),
-    RUVLLM_CACHE_DIR: join(root, 'cache'),
-    RUVLLM_KERNELS: 'wasm',
-    RUVLLM_HOST: '',
-    RUVLLM_PORT: '',
-  };
-  const command = resolve('bin/ruvllm.mjs');
-  const run = (...args: string[]): Json =>
-    JSON.parse(spawnSync(process.execPath, [command, ...args, '--json'], { env: environment, encoding: 'utf8' }).stdout) as Json; // prettier-ignore
+  const serving = createServeFolder({ contextLength: 256 });
+  const { data, path: root, here } = serving;
+  const spill = join(root, 'spill');
   const tokens: Record<string, string> = {};
-  for (const name of [VICTIM, OTHER]) tokens[name] = String(run('keys', 'create', name)['token']);
-  tokens['root'] = String(run('keys', 'create', 'root', '--scope', 'admin')['token']);
+  for (const name of [VICTIM, OTHER]) tokens[name] = (await here.keys('create', name)).token;
+  tokens['root'] = (await here.keys('create', 'root', '--scope', 'admin')).token;
 
-  const server: { child?: ChildProcess; url: string } = { url: '' };
-  async function start(): Promise<void> {
-    const args = ['serve', `tiny=${model}`, '--context', '256', '--kv-spill', spill, '--learning-rate', '0.02', '--port', '0', '--json']; // prettier-ignore
-    const child = spawn(process.execPath, [command, ...args], {
-      env: environment,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    let text = '';
-    child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
-    await waitUntil('starting the server', () => text.includes('\n') || child.exitCode !== null);
-    const { url, error } = JSON.parse(text) as Json;
-    if (typeof url !== 'string') throw new Error(`the server did not start: ${JSON.stringify(error)}`);
-    Object.assign(server, { child, url });
-  }
-  async function stop(): Promise<void> {
-    const child = server.child!;
-    child.kill('SIGTERM');
-    await waitUntil('stopping the server', () => child.exitCode !== null || child.signalCode !== null);
-  }
+  const model = existsSync(STORIES) ? `tiny=${STORIES}` : serving.model;
+  const start = (): Promise<ServedHere> =>
+    here.start(model, '--context', '256', '--kv-spill', spill, '--learning-rate', '0.02');
+  let server = await start();
   async function call(who: string, method: 'GET' | 'POST', path: string, body?: object) {
     const response = await fetch(server.url + path, {
       method,
@@ -171,7 +135,6 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
   }
 
   try {
-    await start();
     for (const who of [VICTIM, OTHER]) await plant(who);
     await waitUntil('storing the requests', async () => (await probes['audit log']!(VICTIM)) >= 4 && (await probes['audit log']!(OTHER)) >= 4); // prettier-ignore
     await waitUntil('spilling pages', () => pageFiles(spill).length > 4);
@@ -201,14 +164,13 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
     if (cachedTokens(await complete(OTHER)) === 0) lost.push('prefix cache');
 
     // The last prompt was new data; it is erased from the command line, without a server.
-    await stop();
-    const again = run('memory', 'erase-tenant', VICTIM, '--confirm', VICTIM);
-    traces['after the command'] = again['isErased'] === true ? 0 : 1;
+    await server.stop();
+    const again = await here.run('memory', 'erase-tenant', VICTIM, '--confirm', VICTIM);
+    traces['after the command'] = (JSON.parse(again.stdout) as Json)['isErased'] === true ? 0 : 1;
     traces['all files'] = [data, spill, join(root, 'state'), join(root, 'cache')].flatMap(filesWithCanary).length;
-    await start();
+    server = await start();
     traces['prefix cache after a restart'] = cachedTokens(await complete(VICTIM));
     traces['audit log after a restart'] = (await probes['audit log']!(OTHER)) > 0 ? 0 : 1;
-    await stop();
     log(lost.length === 0 ? 'the other tenant has all its data' : `lost of the other tenant: ${lost.join(', ')}`);
 
     const evidence: Record<string, string> = {
@@ -223,7 +185,7 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
     }));
     return { planted, parts: report['parts'] as EraseOutcome['parts'], numLost: lost.length, eraseMs };
   } finally {
-    server.child?.kill('SIGKILL');
-    rmSync(root, { recursive: true, force: true });
+    await here.stopAll();
+    serving.dispose();
   }
 }

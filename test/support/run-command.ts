@@ -49,6 +49,8 @@ async function runNow(args: readonly string[], { environment, input = '' }: Comm
 export interface ServerHere {
   /** What it prints with `--json` when it is ready. */
   readonly document: Promise<Record<string, unknown>>;
+  /** What it has printed to the error output. */
+  readonly errorOutput: string;
   /** Ends it as SIGTERM does; returns its exit code. */
   stop(): Promise<number>;
 }
@@ -90,6 +92,9 @@ export function startHere(args: readonly string[], environment: NodeJS.ProcessEn
   document.catch(() => {}); // of a start that a test no longer waits for
   return {
     document,
+    get errorOutput() {
+      return io.written.stderr;
+    },
     stop() {
       io.controller.abort('SIGTERM');
       return end;

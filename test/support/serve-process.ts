@@ -51,7 +51,7 @@ export interface KeysOutcome {
   readonly error?: { readonly message: string };
 }
 
-export type ServedHere = Served & Pick<ServerHere, 'stop'>;
+export type ServedHere = Served & Pick<ServerHere, 'stop' | 'errorOutput'>;
 
 /**
  * The same in this process, for tests that neither kill a server nor look at its process: a new process takes a second of processor
@@ -135,7 +135,13 @@ export function createServeFolder(options: ServeFolderOptions): ServeFolder {
     const port = args.includes('--port') ? [] : ['--port', '0'];
     const server = startHere([name, ...args, ...port], environment);
     servers.add(server);
-    return { ...((await server.document) as unknown as Served), stop: () => (servers.delete(server), server.stop()) };
+    return {
+      ...((await server.document) as unknown as Served),
+      get errorOutput() {
+        return server.errorOutput;
+      },
+      stop: () => (servers.delete(server), server.stop()),
+    };
   }
   const here: ServeHere = {
     start: (...args) => serveHere('serve', args),

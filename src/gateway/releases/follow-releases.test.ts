@@ -164,6 +164,19 @@ test('[RL8] an older record confirms nothing, and is replaced with its files at 
   expect(node.writes[1]).toMatchObject({ record: { committed: { number: 5 } }, revision: 0 });
 });
 
+test('[RL4] a node that saw the record without reading it, or read it too slowly, is not ready: it refuses requests', async () => {
+  const node = open();
+  const { show, beat, releases, clock } = node;
+  const state = () => [releases.isStarting, serves(node)];
+  await show(recordOf(5));
+  expect(state()).toEqual([true, false]);
+  await releases.beat(clock.now() - 6001);
+  await settle();
+  expect(state()).toEqual([true, false]);
+  await beat();
+  expect(state()).toEqual([false, true]);
+});
+
 test('[RL7] a release that cannot be activated is a problem, and ends the start', async () => {
   const node = open();
   const { show, beat, releases, failing, logs, calls } = node;

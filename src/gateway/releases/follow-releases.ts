@@ -53,7 +53,7 @@ export interface FollowedReleases extends NodeReleases {
   join(url: string): void;
   /** Reads the record now; `startMs`: a time before the heartbeat of this node was written. */
   beat(startMs: number): Promise<void>;
-  /** Resolves when the committed release is active, or the store cannot be reached. */
+  /** Resolves when the committed release is active and this node may serve it, or the store cannot be reached. */
   readonly started: Promise<void>;
   /** The store cannot be reached. */
   giveUpStart(): void;
@@ -99,6 +99,8 @@ export function followReleases({
   const latestKnown = (): ReleaseRecord | null =>
     record !== null && (floor === null || compareReleases(record.committed, floor.committed) > 0) ? record : floor;
   const isLatest = (): boolean => record !== null && record.committed === active;
+  const isConfirmed = (): boolean =>
+    clock.now() - confirmedMs <= (pending === null ? LEASE_MS : PENDING_LEASE_MS) && isLatest();
 
   function endStart(): void {
     isStarting = false;
@@ -176,7 +178,7 @@ export function followReleases({
       prepared = null;
       adapters.discard();
     }
-    if (isLatest()) endStart();
+    if (isConfirmed()) endStart();
     if (proposal !== null && proposal.id !== prepared && record.proposal?.id === proposal.id) {
       prepared = proposal.id;
       await prepare(proposal.id, proposal.adapters);
@@ -222,9 +224,6 @@ export function followReleases({
     if (isStopped) return;
     if (accept(await store.read())) confirmedMs = Math.max(confirmedMs, startMs);
   }
-
-  const isConfirmed = (): boolean =>
-    clock.now() - confirmedMs <= (pending === null ? LEASE_MS : PENDING_LEASE_MS) && isLatest();
 
   return {
     get number() {
