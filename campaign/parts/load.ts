@@ -154,13 +154,13 @@ export const load: Part = {
   async run(options) {
     const [problems, slowness]: [string[], string[]] = [[], []];
     const numStreams = Math.min(DEFAULT_STREAMS, options.maxRounds ?? DEFAULT_STREAMS);
-    const site = await createSite({ model: '260K', environment: { RUVLLM_KERNELS: '' }, args: () => ['--no-memory', '--max-requests', '512', '--max-requests-per-tenant', '256', '--requests-per-minute', '1000000', '--shutdown-timeout', '100'] }); // prettier-ignore
+    const site = await createSite({ model: '260K', environment: { RUVLLM_KERNELS: '' }, args: () => ['--no-memory', '--max-requests', '512', '--max-requests-per-tenant', '256', '--requests-per-minute', '1000000', '--shutdown-timeout', '100', '--memory-budget', '64MiB'] }); // prettier-ignore
     const strict = await createSite({ model: '260K', environment: { RUVLLM_KERNELS: '' }, args: () => ['--no-memory', '--max-requests-per-tenant', '16', '--requests-per-minute', '1000000'] }); // prettier-ignore
     try {
       const server = await site.start();
       const tokens = await createTokens(server.url, site);
       const maxDone = numStreams * REQUESTS_PER_STREAM;
-      // Buffers, compiled code and the prefix cache grow at first: on two cores 320 MiB are reached after some 3,000 requests.
+      // Buffers and compiled code grow at first, and so does the prefix cache up to its budget.
       await runStreams(server, tokens, numStreams, { ms: options.minutes * 24_000, maxDone: 0.6 * maxDone }, problems);
       const { numTokens, numDone, memory, firstBytes, healthTimes } = await runStreams(
         server,

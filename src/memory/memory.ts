@@ -4,6 +4,7 @@ import { type AgentMemory, createAgentMemory } from './agents/agent-memory.ts';
 import { type BatchRecords, createBatchRecords } from './batches/batch-records.ts';
 import { createErasure, type Erasure } from './erasure.ts';
 import { atOnce, createEventually, type Eventually } from './common/eventually.ts';
+import { createPauses } from './common/pauses.ts';
 import { createForeground, type Foreground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
 import { createDocuments, type Documents } from './documents/documents.ts';
@@ -243,6 +244,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     divide: context.divide ?? (async (file) => (await import('./documents/divide-document.ts')).divideDocument(file)),
     embed: embedding,
     space: () => embedders.texts?.fingerprint ?? null,
+    pause: createPauses(),
     meet: (tenant) => tenants.add(tenant),
   });
 

@@ -87,24 +87,25 @@ export interface PlacedChunk {
   readonly position: ChunkPosition;
 }
 
-export function placeChunks(
+/** One by one: hashing the chunks of a long document takes a while. */
+export function* placeChunks(
   sha256: Sha256,
   tenant: string,
   document: { readonly id: string; readonly name: string },
   chunks: readonly DocumentChunk[],
-): PlacedChunk[] {
+): Generator<PlacedChunk> {
   const numEqual = new Map<string, number>();
-  return chunks.map(({ text: words, ...position }, index) => {
+  for (const [index, { text: words, ...position }] of chunks.entries()) {
     const headings = position.headings.slice(-MAX_HEADINGS).map(clipTitle);
     const hash = hashText(sha256, JSON.stringify([headings, words]));
     const copy = numEqual.get(hash) ?? 0;
     numEqual.set(hash, copy + 1);
-    return {
+    yield {
       id: nameId(sha256, tenant, 'chunk', document.id, hash, String(copy)),
       text: words,
       position: { ...position, headings, documentId: document.id, name: document.name, index },
     };
-  });
+  }
 }
 
 export function chunkToRecord(

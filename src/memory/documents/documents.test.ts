@@ -47,6 +47,30 @@ async function stateOf(id: string) {
   return { chunks, edges: edges.map(({ from, to, relation }) => [from, relation, to]) };
 }
 
+test('documents that are added together hold their thread for one piece of work at a time', async () => {
+  const spin = (ms: number): void => {
+    for (const end = performance.now() + ms; performance.now() < end;);
+  };
+  const embed = (text: string) => {
+    spin(1);
+    return wordEmbedder.embed(text);
+  };
+  const slow = await openTestMemory({ embedder: { ...wordEmbedder, embed } });
+  let [numTurns, isOver] = [0, false];
+  const turn = (): void => {
+    numTurns++;
+    if (!isOver) setTimeout(turn, 0);
+  };
+  turn();
+  const texts = ['a', 'b', 'c', 'd'].map((topic) => filler(topic, 200));
+  const added = await Promise.all(texts.map((text, i) => add(text, slow, `${i}.md`)));
+  isOver = true;
+  const numChunks = added.reduce((sum, one) => sum + one.numAdded, 0);
+  expect(numChunks).toBeGreaterThan(40);
+  // A piece is 4 ms, and each chunk takes 1 ms; busy machines make it less certain when a piece ends.
+  expect(numTurns).toBeGreaterThan(numChunks / 8);
+});
+
 describe('[DC1] a document', () => {
   test('is a record without a vector and chunks with vectors, linked in order', async () => {
     const { id, numChunks, numAdded } = await add(HANDBOOK);

@@ -91,6 +91,8 @@ export interface DocumentsContext {
   embed(text: string): Promise<EmbeddedText | null>;
   /** The space of `embed`; null: there is no embedder. */
   space(): string | null;
+  /** Called between the parts of long work; see `createPauses`. */
+  pause(): Promise<void>;
   /** Called before the first write of a tenant. */
   meet(tenant: string): Promise<void>;
 }
@@ -141,7 +143,7 @@ function infoOf(record: MemoryRecord): DocumentInfo | null {
   return { id, ...shown, topic: (fields['topic'] as string | null) ?? null, createdMs, updatedMs, expiresMs };
 }
 
-export function createDocuments({ store, services, divide, embed, space, meet }: DocumentsContext): Documents {
+export function createDocuments({ store, services, divide, embed, space, pause, meet }: DocumentsContext): Documents {
   const { sha256 } = services;
   /** Without an embedder vectors stay as they are: it may come later. */
   const isCurrent = (other: string | null): boolean => space() === null || other === space();
@@ -171,6 +173,7 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
     const puts: PutRecord[] = [];
     const fresh: PutRecord[] = [];
     for (const chunk of chunks) {
+      await pause();
       const before = present.get(chunk.id);
       const isKept = before !== undefined && (isCurrent(before.space) || (isSameSpace && before.space === null));
       if (isKept && isInPlace(before, chunk, attributes)) continue;
@@ -180,7 +183,14 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
     }
     // Some at once, so that an encoder can take them together.
     for (const part of batches(fresh, EMBEDDED_AT_ONCE)) {
-      const vectors = await Promise.all(part.map((record) => embed(recordText(record))));
+      const embedding: Promise<EmbeddedText | null>[] = [];
+      for (const record of part) {
+        await pause();
+        const vector = embed(recordText(record));
+        vector.catch(() => {}); // thrown below, where all are awaited
+        embedding.push(vector);
+      }
+      const vectors = await Promise.all(embedding);
       for (const [j, record] of part.entries()) {
         puts.push({ ...record, vector: vectors[j]?.vector ?? null, space: vectors[j]?.space ?? null });
       }
@@ -243,7 +253,11 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
     }
 
     const divided = await divide({ name, content, contentType }, tenant);
-    const chunks = placeChunks(sha256, tenant, { id, name }, divided.chunks);
+    const chunks: PlacedChunk[] = [];
+    for (const chunk of placeChunks(sha256, tenant, { id, name }, divided.chunks)) {
+      await pause();
+      chunks.push(chunk);
+    }
     const { puts, numAdded } = await toPuts(tenant, attributes, chunks, {
       present,
       isSameSpace: stored?.space === space(),
