@@ -11,7 +11,7 @@ export interface ControlGuard {
   protect(text: string, isAnswer?: boolean): string;
 }
 
-/** What untrusted text must not spell. */
+/** Spellings that untrusted text must not have. */
 export interface Spellings {
   readonly special: readonly string[];
   /** Special as well, but kept in answers of the assistant, where templates search for them. Default: none. */

@@ -72,13 +72,13 @@ export class RuvLLMError extends Error {
   }
 }
 
-/** What failed, in words. A thrown value that is no error is described, not converted, which could throw again. */
+/** The message of an error. A thrown value that is no error is described, not converted, which could throw again. */
 export function messageOf(error: unknown): string {
   if (error instanceof Error) return error.message;
   return typeof error === 'string' ? error : showValue(error);
 }
 
-/** What failed and where, for the log of an operator. */
+/** The message of an error with its place in the code, for the log of an operator. */
 export const traceOf = (error: unknown): string => (error instanceof Error && error.stack) || messageOf(error);
 
 export function serializeError(error: unknown): SerializedError {
