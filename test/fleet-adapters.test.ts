@@ -59,9 +59,10 @@ beforeAll(async () => {
   for (const text of [(JSON.parse(stdout) as { key: string }).key, publicKeyText(key)])
     await folder.here.run('fleet', 'trust', text);
 });
-beforeEach(() => {
+beforeEach(async () => {
   secret = `the secret of one test, ${crypto.randomUUID()}`;
   nats.start({ isEmpty: true });
+  await nats.untilUp();
 });
 afterEach(async () => {
   folder.killAll();
