@@ -67,7 +67,7 @@ function openRecords(folder: string, masterKey: Uint8Array, report: (message: st
 /** Of folders that this process has opened: why their pages or sessions are not stored. */
 const problems = new Map<string, string>();
 
-export const keptStateProblems = (): readonly string[] => [...problems.values()];
+export const keptStateProblem = (folder: string): string | null => problems.get(folder) ?? null;
 
 /** Each model has its own records, because token ids differ between models. */
 function bindSessions(records: SealedRecords, modelHash: string): SessionRecords {

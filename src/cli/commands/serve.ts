@@ -2,7 +2,7 @@ import { openDashboardFiles } from '../../node/server/dashboard-files.ts';
 import { prepareEngineThread } from '../../node/engine/spawn-engine.ts';
 import { createAdapterFolders } from '../../node/server/adapter-folders.ts';
 import { defaultKeyFolder } from '../../node/server/key-folder.ts';
-import { createFolderErasure, defaultMasterKeyPath, keptStateProblems, spillFolder } from '../../node/kept-state.ts';
+import { createFolderErasure, defaultMasterKeyPath, keptStateProblem, spillFolder } from '../../node/kept-state.ts';
 import { openTracer } from '../../node/open-tracer.ts';
 import { createModelFiles } from '../../node/server/model-files.ts';
 import { listen, type Listening } from '../../node/server/serve.ts';
@@ -87,8 +87,9 @@ export const run: CommandRunner = async (commandContext) => {
   const keyProblem = setAsideDamagedMasterKey(defaultMasterKeyPath());
   const served = await openServedMemory(context, firstPath);
   const { memory, folder: memoryFolder, summary: memorySummary, ready } = served;
-  if (config.kvSpill != null && memory !== null) {
-    const part = createFolderErasure(spillFolder(config.kvSpill.folder));
+  const spill = config.kvSpill == null ? null : spillFolder(config.kvSpill.folder);
+  if (spill !== null && memory !== null) {
+    const part = createFolderErasure(spill);
     await memory.eventually(() => memory.erasure.addPlace(part));
   }
   if (kvShared !== null) memory?.erasure.register((await openKvShared(kvShared, io.environment)).erasure);
@@ -123,15 +124,18 @@ export const run: CommandRunner = async (commandContext) => {
     ...(otlp === null ? { tracer: await openTracer() } : { otlp }),
     memory,
     learning,
-    problems: () => [
-      ...(served.whyNone === null ? [] : [{ part: 'memory' as const, reason: served.whyNone }]),
-      ...(keyProblem === null ? [] : [{ part: 'master-key' as const, reason: keyProblem }]),
-      ...keptStateProblems().map((reason) => ({ part: 'spill' as const, reason })),
-      ...(fleet?.releases?.problem == null
-        ? []
-        : [{ part: 'fleet-adapters' as const, reason: fleet.releases.problem }]),
-      ...(backups?.problem() ? [{ part: 'backup' as const, reason: backups.problem()! }] : []),
-    ],
+    problems: () => {
+      const spillProblem = spill === null ? null : keptStateProblem(spill);
+      return [
+        ...(served.whyNone === null ? [] : [{ part: 'memory' as const, reason: served.whyNone }]),
+        ...(keyProblem === null ? [] : [{ part: 'master-key' as const, reason: keyProblem }]),
+        ...(spillProblem === null ? [] : [{ part: 'spill' as const, reason: spillProblem }]),
+        ...(fleet?.releases?.problem == null
+          ? []
+          : [{ part: 'fleet-adapters' as const, reason: fleet.releases.problem }]),
+        ...(backups?.problem() ? [{ part: 'backup' as const, reason: backups.problem()! }] : []),
+      ];
+    },
     preparing: served.preparing,
     corrections: learningFlags.recallsCorrections,
     quality,
