@@ -78,7 +78,7 @@ export function messageOf(error: unknown): string {
   return typeof error === 'string' ? error : showValue(error);
 }
 
-/** The message of an error with its place in the code, for the log of an operator. */
+/** An error with its stack trace, for the operator's log. */
 export const traceOf = (error: unknown): string => (error instanceof Error && error.stack) || messageOf(error);
 
 export function serializeError(error: unknown): SerializedError {

@@ -48,6 +48,7 @@ test('reports a folder with another key, does not touch it, and stores no sessio
   expect(open(key(2), warnings).openSessions('model')).toBeNull();
   expect(warnings).toEqual([expect.stringMatching(/^KV pages and sessions are not stored: .*another master key$/)]);
   expect(keptStateProblem(join(root, 'kept'))).toBe(warnings[0]);
+  expect(keptStateProblem(join(root, 'of another server'))).toBeNull();
   expect(open(key(1)).openSessions('model')!.get('t', 's')).toEqual(Buffer.of(1));
 });
 
